@@ -28,6 +28,7 @@ setup: $(DEV)
 
 demo: $(BASE)
 	$(BIN)/regard demo
+	@echo 'The command is $(BIN)/regard here, and regard after: . $(BIN)/activate'
 
 test: setup
 	$(BIN)/python -m pytest tests -m 'not learn and not device' -n 2

@@ -21,7 +21,6 @@ from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.moving import DIRECTIONS
 from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy
 from regard.data.example import Example
-from regard.interpret.visualize import attention_tiles, num_columns, spectrogram_of
 from regard.metrics.classification import label_accuracy
 from regard.metrics.text.error_rates import align
 from regard.models.bottlenecks import VariationalBottleneck
@@ -36,6 +35,7 @@ from regard.studies.compression import jpeg
 from regard.studies.compression.codec import Compressor
 from regard.studies.latents import LatentDecoder
 from regard.studies.reduction import reduce
+from regard.tasks.attention_plots import attention_tiles, num_columns, spectrogram_of
 from regard.tasks.prediction import to_image
 
 View = Callable[[torch.Tensor], torch.Tensor]

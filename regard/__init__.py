@@ -2,15 +2,19 @@
 
 import regard
 
-trained = regard.train(regard.Request(data=("pairs.tsv",), out=Path("runs/mine")))
+trained = regard.train(regard.Request(data="pairs.tsv", out="runs/mine"))
 translator = regard.load("runs/mine")
-translator.translate(["I would like to learn German."])
+translator.translate("I would like to learn German.")
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regard.core.threads import set_environment
+
 __version__ = "0.2.0"
+
+set_environment()
 
 if TYPE_CHECKING:
     from regard.attention.recording import record as record

@@ -11,7 +11,12 @@ from tests.all_pairs import find_uses
 # At these sizes one thread is faster than several, and sums do not depend on their number.
 torch.set_num_threads(1)
 
-pytest_plugins = ("tests.fixtures.inputs", "tests.fixtures.models", "tests.fixtures.runs")
+pytest_plugins = (
+    "tests.fixtures.inputs",
+    "tests.fixtures.models",
+    "tests.fixtures.runs",
+    "tests.fixtures.tasks",
+)
 
 
 def pytest_addoption(parser):

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.core.files import read_json_lines
 from regard.training.checkpoint import read_weights
-from regard.training.logs import LineDisplay
+from regard.training.display import LineDisplay
 from regard.training.loop import Trainer, Validation
 from regard.training.losses import cross_entropy
 from regard.training.optimizers import AdamConfig
@@ -51,13 +51,24 @@ def build_model(dropout=0.0):
 
 
 class Bench:
-    """Trainer with model and data; `values` are the results of the validations, in order."""
+    """Trainer with model and data; `values` and `losses` are those of the validations, in order."""
 
-    def __init__(self, run, config, *, model=None, batches=None, values=None, before_loss=None):
+    def __init__(
+        self,
+        run,
+        config,
+        *,
+        model=None,
+        batches=None,
+        values=None,
+        losses=None,
+        before_loss=None,
+    ):
         self.run_folder = run
         self.model = model or build_model()
         self.batches = batches or Batches()
         self.values = iter(values) if values else None
+        self.losses = iter(losses) if losses else None
         self.before_loss = before_loss or (lambda step: None)
         self.num_losses = 0
         self.trainer = Trainer(
@@ -79,7 +90,8 @@ class Bench:
 
     def validate(self):
         if self.values:
-            return Validation(next(self.values))
+            metrics = {"loss": next(self.losses)} if self.losses else {}
+            return Validation(next(self.values), metrics)
         (batch,) = Batches(sizes=(50,)).epoch(1000)
         accuracy = (self.model(batch.inputs).argmax(dim=-1) == batch.labels).double().mean().item()
         return Validation(accuracy, {"accuracy": accuracy})

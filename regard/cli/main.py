@@ -1,14 +1,16 @@
 """`regard COMMAND …`: table of commands, imported on first use, with error handling."""
 
+import gc
 import logging
 import os
 import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import regard
+from regard.cli.commands import Command, Group, add_common_options
+from regard.cli.errors import UsageError, usage_message
 from regard.core.errors import RegardError
 from regard.core.logging import log_to
 from regard.core.tables import resolve
@@ -23,6 +25,7 @@ PANELS: dict[str, dict[str, str]] = {
         "evaluate": "regard.cli.model.evaluate:evaluate",
         "score": "regard.cli.model.evaluate:score",
         "show": "regard.cli.model.show:show",
+        "report": "regard.cli.model.report:report",
         "sample": "regard.cli.model.latents:sample",
         "interpolate": "regard.cli.model.latents:interpolate",
         "recipes": "regard.cli.model.recipes:recipes",
@@ -50,7 +53,7 @@ PANELS: dict[str, dict[str, str]] = {
 COMMANDS = {name: dotted for panel in PANELS.values() for name, dotted in panel.items()}
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """Group of commands; only the module of the invoked command is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -66,18 +69,21 @@ class Commands(TyperGroup):
         if isinstance(command, typer.Typer):
             single.add_typer(command, name=cmd_name)
         else:
-            single.command(cmd_name)(command)
-        return typer.main.get_group(single).commands[cmd_name]
+            single.command(cmd_name, cls=Command)(command)
+        return add_common_options(typer.main.get_group(single).commands[cmd_name])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the help of all commands under their headings."""
-        limit = formatter.width - 6 - max(map(len, COMMANDS))
         for panel, names in PANELS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(f"{panel} commands"):
-                formatter.write_dl(
-                    [(name, command.get_short_help_str(limit)) for name, command in commands]
-                )
+                self.write_commands(ctx, formatter, list(names))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command; a usage error is one line, with exit code 2."""
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            raise _refuse(usage_message(error)) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; a `RegardError` is printed as one line, with exit code 2."""
@@ -85,8 +91,9 @@ class Commands(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except RegardError as error:
-            print(f"regard: {error}", file=sys.stderr)
-            raise typer.Exit(2) from None
+            raise _refuse(str(error)) from None
+        except UsageError as error:
+            raise _refuse(usage_message(error)) from None
         except KeyboardInterrupt:
             print("regard: interrupted.", file=sys.stderr)
             raise typer.Exit(130) from None
@@ -97,12 +104,17 @@ class Commands(TyperGroup):
         return result
 
 
+def _refuse(message: str) -> typer.Exit:
+    """Print an error, and return the exception that ends the command with exit code 2."""
+    print(f"regard: {message}", file=sys.stderr)
+    return typer.Exit(2)
+
+
 app = typer.Typer(
     name="regard",
     cls=Commands,
     help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -112,11 +124,13 @@ app = typer.Typer(
 def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log debug messages.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Log warnings only.")] = False,
 ) -> None:
     """Log to standard error; print the version if requested."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    log_to(handler, logging.DEBUG if verbose else logging.INFO)
+    level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
+    log_to(handler, level)
     if version:
         print(regard.__version__)
         raise typer.Exit
@@ -124,4 +138,6 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    # Imports create hundreds of thousands of permanent objects; collect garbage less often.
+    gc.set_threshold(100_000)
+    app(prog_name="regard")

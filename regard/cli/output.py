@@ -1,11 +1,15 @@
-"""Output shared by commands: JSON, scores, tables, and how to resume."""
+"""Output shared by commands: JSON, scores, tables, files, and how to resume."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from regard.core.errors import ConfigError
+from regard.core.files import replacing
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
@@ -61,6 +65,24 @@ def print_evaluation(evaluation: "Evaluation", *, max_rows: int = 10) -> None:
         print("\nMost frequent errors (reference → output):")
     for edit in evaluation.edits[:max_rows]:
         print(f"  {edit.right or EMPTY} → {edit.written or EMPTY}  {edit.count:,}")
+
+
+@contextmanager
+def output_to(path: Path | None) -> Iterator[None]:
+    """Write what the block prints to a file, atomically, and print its path at the end.
+
+    Args:
+        path: The file; standard output if not given.
+    """
+    if path is None:
+        yield
+        return
+    if path.is_dir():
+        raise ConfigError(f"`--out` must be a file, but {path} is a folder.")
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        with redirect_stdout(file):
+            yield
+    print(path)
 
 
 def stop(how_to_resume: str) -> NoReturn:

@@ -1,28 +1,79 @@
-"""Device, precision, seeds and a description of the hardware."""
+"""Device, precision, threads, seeds and a description of the hardware."""
 
-import os
 import platform
 import random
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.tables import one_of
+from regard.core.threads import num_cores
 
 Precision = Literal["auto", "fp32", "bf16"]
 
+ACCELERATORS = ("cuda", "xpu", "mps")
+"""Types of devices named in messages; those of extensions of torch are found as well."""
+
 
 def find_device(name: str = "auto") -> torch.device:
-    """Return the device called `name`; `auto` selects a GPU if there is one."""
+    """Return the device that torch calls `name`; raise `ConfigError` if it cannot be used.
+
+    `auto` selects a CUDA GPU or the CPU. Other devices are slower than the CPU for small models,
+    so they are selected by name only.
+    """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if _num_devices("cuda") else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ConfigError(f"`device` must be 'auto', 'cpu' or 'cuda', but is '{name}'.") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("`device` is 'cuda', but torch finds no GPU. Use --device cpu.")
+        raise ConfigError(_unknown(name)) from None
+    if (device.index or 0) >= _num_devices(device.type):
+        raise ConfigError(_unknown(name) + _missing_build(device.type))
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigError(
+            f"`device` is '{name}', which fails: {reason} Use --device cpu."
+        ) from None
     return device
+
+
+def _num_devices(kind: str) -> int:
+    """Return the number of usable devices of a type."""
+    if kind == "cpu":
+        return 1
+    module: Any = getattr(torch, kind, None)
+    if not hasattr(module, "is_available") or not module.is_available():
+        return 0
+    return int(module.device_count())
+
+
+def _unknown(name: str) -> str:
+    found = [f"{kind}:{i}" for kind in ACCELERATORS for i in range(_num_devices(kind))]
+    return f"`device` must be {one_of(['auto', 'cpu', *found])} on this machine, but is '{name}'."
+
+
+def _missing_build(kind: str) -> str:
+    """Return the hint that torch was installed without CUDA, if this is why there is no GPU."""
+    if kind == "cuda" and torch.version.cuda is None:
+        return " The installed torch is a build without CUDA."
+    return ""
+
+
+def set_threads(num: int | None = None) -> None:
+    """Set the number of threads of a torch operation on the CPU.
+
+    Args:
+        num: Number of threads; if None, torch's choice (which follows OMP_NUM_THREADS), but not
+            more than the cores of this process.
+    """
+    if num is None:
+        num = min(torch.get_num_threads(), num_cores())
+    if num < 1:
+        raise ConfigError(f"`threads` must be at least 1, but is {num}.")
+    torch.set_num_threads(num)
 
 
 def find_dtype(precision: Precision, device: torch.device) -> torch.dtype:
@@ -34,9 +85,16 @@ def find_dtype(precision: Precision, device: torch.device) -> torch.dtype:
 
 def has_native_bf16(device: torch.device) -> bool:
     """Return whether the device multiplies bf16 matrices in hardware."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    if device.type == "cpu":
+        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    # torch.mps and most extensions have no such function; float32 works on all devices.
+    is_supported = getattr(getattr(torch, device.type), "is_bf16_supported", None)
+    return bool(is_supported and is_supported())
+
+
+def sum_dtype(device: torch.device) -> torch.dtype:
+    """Return the dtype of long sums: float64, or float32 on Apple GPUs, which have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def seed_everything(seed: int) -> None:
@@ -47,17 +105,13 @@ def seed_everything(seed: int) -> None:
 
 def describe_hardware(device: torch.device) -> str:
     """Return a short description of the hardware."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
     bf16 = ", native bf16" if has_native_bf16(device) else ""
-    return f"{_processor()}, {num_cores()} cores{bf16}"
-
-
-def num_cores() -> int:
-    """Return the number of cores available to this process."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if device.type == "cpu":
+        return f"{_processor()}, {num_cores()} cores{bf16}"
+    device_name = getattr(getattr(torch, device.type), "get_device_name", None)
+    if device_name is None:
+        return f"{_processor()}, {device.type}"
+    return str(device_name(device))
 
 
 def _processor() -> str:

@@ -21,8 +21,11 @@ def replacing(path: Path) -> Iterator[Path]:
     The replacement is atomic: readers get the old file or the new one. A full disk or a killed
     process leaves the old file unchanged.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     os.close(handle)
     temporary = Path(name)
     try:

@@ -14,7 +14,7 @@ from regard.core.files import read_json, replacing, write_json
 from regard.data.archives import find_archive
 from regard.data.media import Array, Decoder
 
-_FORMAT = 2
+_FORMAT = 3
 """Version of the format; another number invalidates all cached arrays."""
 
 
@@ -54,7 +54,9 @@ class ArrayCache:
             folder: Folder of the caches of all settings.
             decoder: Decoder of the files; its settings are part of the key.
         """
-        name = hashlib.sha256(f"{_FORMAT} {decoder.settings}".encode()).hexdigest()[:16]
+        # Errors are cached, too, and a package that is installed later reads more files.
+        key = f"{_FORMAT} {decoder.settings} {decoder.medium.formats.packages}"
+        name = hashlib.sha256(key.encode()).hexdigest()[:16]
         self._folder = folder / name
         self._row, self._dtype = decoder.row, decoder.dtype
         self._split_span = decoder.medium.split_span

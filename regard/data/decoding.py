@@ -1,6 +1,5 @@
 """Decoding of many files to arrays, each once, in worker processes and with a cache on disk."""
 
-import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +10,8 @@ from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
+from regard.core.progress import track
+from regard.core.threads import num_cores
 from regard.data.cache import ArrayCache, Decoded
 from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
@@ -85,28 +86,34 @@ def keep_readable(
 
 def _decode_files(references: Sequence[str], decoder: Decoder) -> Decoded:
     decoded, missing = Decoded(), references
+    noun = f"{decoder.medium.name}s"
     if decoder.row and len(references) >= NUM_CACHED:
-        noun = f"{decoder.medium.name}s"
         folder = cache_folder() / noun
         cache = ArrayCache(folder, decoder)
         decoded = cache.load(references)
         missing = [reference for reference in references if reference not in decoded]
         if len(missing) >= NUM_CACHED:
             logger.info("reading %s %s, to be kept in %s", f"{len(missing):,}", noun, folder)
-            cache.save(missing, read_many(missing, decoder))
+            cache.save(
+                missing, track(read_many(missing, decoder), f"Reading {noun}", total=len(missing))
+            )
             decoded = cache.load(references)
             if any(reference not in decoded for reference in missing):
                 raise DataError(
                     f"{noun.capitalize()} have changed while they were read. Try again."
                 )
             return decoded
-    decoded.add(missing, read_files(missing, decoder.read))
+    results = read_each(missing, decoder.read)
+    decoded.add(missing, track(results, f"Reading {noun}", total=len(missing)))
     return decoded
 
 
 def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | str]:
     """Decode files, many of them in worker processes."""
     num_workers = count_workers(len(references), NUM_PER_WORKER) if decoder.has_workers else 0
+    if num_workers < 2:
+        yield from read_each(references, decoder.read)
+        return
     work = partial(read_files, read=decoder.read)
     for results in map_chunks(work, references, chunk=CHUNK, num_workers=num_workers):
         yield from results
@@ -114,18 +121,22 @@ def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | s
 
 def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[Array | str]:
     """Decode files; return an array or an error message for each."""
-    results: list[Array | str] = []
+    return list(read_each(references, read))
+
+
+def read_each(references: Iterable[str], read: Callable[[str], Array]) -> Iterator[Array | str]:
+    """Decode files one by one; yield an array or an error message for each."""
     for reference in references:
         try:
-            results.append(read(reference))
+            result: Array | str = read(reference)
         except DataError as error:
-            results.append(str(error))
-    return results
+            result = str(error)
+        yield result
 
 
 def count_workers(num: int, num_per_worker: int) -> int:
     """Return the number of worker processes for `num` items."""
-    return min(MAX_WORKERS, _num_cores(), num // num_per_worker)
+    return min(MAX_WORKERS, num_cores(), num // num_per_worker)
 
 
 def map_chunks(
@@ -164,7 +175,3 @@ def map_chunks(
         yield from map(work, chunks[num_done:])
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

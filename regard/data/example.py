@@ -1,7 +1,8 @@
 """`Example`: a source and a target as read from a file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from regard.core.errors import DataError
@@ -29,3 +30,26 @@ class Example:
 
 Numbered = Iterator[tuple[int, Example | DataError]]
 """Line numbers with examples, or with the errors of lines that hold none."""
+
+
+def require_list(values: object, name: str) -> None:
+    """Raise a `TypeError` if a single value is given in place of a list of values.
+
+    A string is a sequence of letters, so it would otherwise be read as a list of sources.
+    """
+    if isinstance(values, str | bytes | PathLike | Example):
+        raise TypeError(
+            f"`{name}` must be a list, but is a single {type(values).__name__}. "
+            f"Put it into a list: [{repr(values)[:60] if isinstance(values, str) else '…'}]."
+        )
+
+
+def require_examples(examples: Sequence[Any]) -> None:
+    """Raise a `TypeError` unless all values are examples."""
+    require_list(examples, "examples")
+    for example in examples:
+        if not isinstance(example, Example):
+            raise TypeError(
+                "`examples` must hold `regard.Example(source, target)`, but holds "
+                f"{example!r:.60} of type {type(example).__name__}."
+            )

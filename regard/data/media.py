@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from regard.core.logging import logger
 from regard.core.tables import with_article
 from regard.data.archives import exists, find_archive, members
 from regard.data.example import Example
+from regard.data.formats import FormatTable, identify, read_head
 from regard.data.splits import expand_references
 from regard.data.text.lines import STANDARD_INPUT, file_name
 from regard.data.text.readers import OnError, read_examples
@@ -40,24 +42,32 @@ def resolve(name: str, path: str | Path, numbered: Container[str]) -> str:
 class Medium:
     """Recognition and naming of the files of one medium."""
 
-    name: str
-    """Name of an item in messages, such as "image"."""
+    formats: FormatTable
+    """File formats, with the name of an item in messages."""
     text: str
     """Name of an item's text in messages, such as "caption"."""
-    suffixes: frozenset[str]
-    """Suffixes of files."""
     numbered: Container[str]
     """Names of the data sets whose items have numbers instead of files."""
     headings: tuple[Collection[str], Collection[str]]
     """Possible headings of the two columns of a table."""
     has_signature: Callable[[Path], bool] = lambda path: False
-    """Function that detects a file of this medium without a known suffix by its first bytes."""
+    """Function that detects a file of this medium whose format has neither suffix nor signature."""
     split_span: Callable[[str], tuple[str, float, float] | None] = lambda reference: None
     """Function that splits the reference of a part of an item into file, start and end."""
     is_folder: Callable[[Path], bool] | None = None
     """Function that detects a folder that is one item; None if items are never folders."""
     hint: str = ""
     """Addition to the message about label folders."""
+
+    @property
+    def name(self) -> str:
+        """Name of an item in messages, such as "image"."""
+        return self.formats.noun
+
+    @cached_property
+    def suffixes(self) -> frozenset[str]:
+        """Suffixes of files, also of formats that need a package or conversion."""
+        return self.formats.suffixes
 
     def split_numbered(self, reference: str) -> tuple[str, str] | None:
         """Return data set and number of a numbered item; None for other references."""
@@ -75,10 +85,6 @@ class Medium:
         path = self._file(reference)
         is_folder = self.is_folder is not None and Path(path).is_dir()
         return self.split_numbered(reference) is not None or exists(path) or is_folder
-
-    def contains_items(self, folder: Path) -> bool:
-        """Return whether there is an item in a folder or below it."""
-        return any(self._is_item(path) for path in folder.rglob("*"))
 
     def read_label_folders(self, path: str | Path) -> list[Example]:
         """Read a folder with one subfolder of items for each label."""
@@ -179,7 +185,7 @@ class Medium:
         root = Path(path)
         if self.split_numbered(path) or find_archive(path) or self.split_span(path):
             return [path]
-        if path != STANDARD_INPUT and (self._is_item(root) or self.has_signature(root)):
+        if path != STANDARD_INPUT and self._is_item_or_other(root):
             return [path]
         if root.is_dir():
             references = [str(item) for item in self._items_in(root)]
@@ -238,6 +244,17 @@ class Medium:
         if path.is_dir():
             return self.is_folder is not None and self.is_folder(path)
         return path.suffix.lower() in self.suffixes and path.is_file()
+
+    def _is_item_or_other(self, path: Path) -> bool:
+        """Return whether a path is an item; raise `DataError` if it is one of another medium."""
+        if self._is_item(path):
+            return True
+        head = read_head(path)
+        if self.formats.by_signature(head) or self.has_signature(path):
+            return True
+        if identify(path, head):
+            raise self.formats.mismatch(str(path), head)
+        return False
 
     def _items_in(self, folder: Path) -> list[Path]:
         """Return the items in a folder and, unless folders may be items, below it."""

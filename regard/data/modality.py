@@ -3,6 +3,8 @@
 A modality from outside the package needs no entry: its settings have an attribute `modality`.
 """
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +13,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from regard.core.errors import DataError
 from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.data import text_image
 from regard.data.audio.field import AudioConfig, AudioField
@@ -18,17 +21,24 @@ from regard.data.audio.files import AUDIO_FILES
 from regard.data.datasets.labelled import as_source, read_labelled, split_source
 from regard.data.decoding import keep_readable
 from regard.data.example import Example
+from regard.data.formats import check_is_text, describe_formats, read_head
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.files import IMAGE_FILES
-from regard.data.media import Medium
+from regard.data.media import Medium, resolve
 from regard.data.standardize import StandardizedField
 from regard.data.text.field import TOKENIZER, TextField
-from regard.data.text.lines import read_lines
+from regard.data.text.lines import file_name, read_lines
 from regard.data.text.readers import OnError, read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
 from regard.data.video.field import VideoConfig, VideoField
-from regard.data.video.files import VIDEO_FILES
+from regard.data.video.files import VIDEO_FILES, is_folder_of_frames
+
+NUM_DETECTED = 100
+"""Number of first examples by which the modality of a file is detected."""
+
+MEDIA = (AUDIO_FILES, IMAGE_FILES, VIDEO_FILES)
+"""Media in the order in which names are compared with their formats."""
 
 SourceConfig = TokenizerConfig | ImageConfig | TextImageConfig | AudioConfig | VideoConfig
 
@@ -123,6 +133,58 @@ def _of_files(field: type[StandardizedField[Any]], medium: Medium, spec: type[An
     )
 
 
+def _read_texts(
+    path: str,
+    second: str | None = None,
+    *,
+    columns: Sequence[str] = (),
+    on_error: OnError = "stop",
+) -> list[Example]:
+    return _check_texts(path, read_examples(path, second, columns=columns, on_error=on_error))
+
+
+def _read_labelled_texts(
+    path: str, second: str | None = None, *, on_error: OnError = "stop"
+) -> list[Example]:
+    return _check_texts(path, read_labelled(path, second, on_error=on_error))
+
+
+def _check_texts(path: str, examples: list[Example]) -> list[Example]:
+    """Return examples of text; raise `DataError` if most sources or targets name files."""
+    first = examples[:NUM_DETECTED]
+    sources = [one.source for one in first if isinstance(one.source, str)]
+    columns = {
+        "sources": [name for name in sources if _is_file(name, path) or _is_video(name, path)],
+        "targets": [one.target for one in first if _is_file(one.target, path)],
+    }
+    for column, files in columns.items():
+        if 2 * len(files) > len(first):
+            raise DataError(
+                f"{file_name(path)} names files as {column} (first: {files[0]}), but "
+                f"{_expected(files[0], path)}."
+            )
+    return examples
+
+
+def _is_file(name: str, path: str) -> bool:
+    return os.path.isfile(resolve(name, path, ()))
+
+
+def _is_video(name: str, path: str) -> bool:
+    """Return whether a name is that of a folder of frames."""
+    folder = resolve(name, path, ())
+    return os.path.isdir(folder) and is_folder_of_frames(Path(folder))
+
+
+def _expected(name: str, path: str) -> str:
+    """Return what is expected in place of the name of a file, for messages."""
+    if known := next((medium.name for medium in MEDIA if medium.is_name(name)), ""):
+        return f"this recipe reads text. Choose one for {known}s, or let `train` choose"
+    if _is_video(name, path):
+        return "this recipe reads text. Folders of frames are videos: `--recipe moving-laptop`"
+    return f"must hold texts or files in a known format: {describe_formats()}"
+
+
 MODALITIES: dict[str, Modality] = {
     "audio": _of_files(AudioField, AUDIO_FILES, AudioSpec),
     "image": _of_files(ImageField, IMAGE_FILES, ImageSpec),
@@ -138,6 +200,7 @@ MODALITIES: dict[str, Modality] = {
         read_labelled=partial(text_image.read_with_images, read=read_labelled),
         read_sources=text_image.read_lines_with_images,
         parse=split_text_image,
+        is_name=text_image.is_name,
         drop_unreadable=text_image.drop_unreadable,
     ),
     "text": Modality(
@@ -147,8 +210,8 @@ MODALITIES: dict[str, Modality] = {
         fit=TextField.fit,
         load=TextField.load,
         files=(TOKENIZER.format("source"),),
-        read_pairs=read_examples,
-        read_labelled=read_labelled,
+        read_pairs=_read_texts,
+        read_labelled=_read_labelled_texts,
         read_sources=read_lines,
         parse=lambda source: as_source(split_source(source)),
     ),
@@ -169,11 +232,17 @@ def detect_modality(examples: Sequence[Example]) -> Modality:
 
     Not of all of them: the first line of a file may be a heading.
     """
-    first = [example.source for example in examples[:100]]
+    first = [example.source for example in examples[:NUM_DETECTED]]
     for modality in MODALITIES.values():
         if 2 * sum(map(modality.is_name, first)) > len(first):
             return modality
     return MODALITIES["text"]
+
+
+def check_source(source: str, modality: Modality) -> None:
+    """Raise `DataError` if a source must be a text, but names a recording, image or video."""
+    if modality.name == "text" and os.path.isfile(source):
+        check_is_text(source, read_head(source))
 
 
 def read_any_pairs(
@@ -184,12 +253,31 @@ def read_any_pairs(
     on_error: OnError = "stop",
 ) -> list[Example]:
     """Read a folder with one subfolder for each label, or a file of pairs, of any modality."""
-    media = [modality.medium for modality in MODALITIES.values() if modality.medium]
     if second is None and Path(path).is_dir():
-        candidates = (medium for medium in media if medium.contains_items(Path(path)))
-        return next(candidates, IMAGE_FILES).read_label_folders(path)
-    next((medium for medium in media if medium.is_name(path)), IMAGE_FILES).check_is_table(path)
-    return read_examples(path, second, columns=columns, on_error=on_error)
+        return _medium_of(Path(path)).read_label_folders(path)
+    next((medium for medium in MEDIA if medium.is_name(path)), IMAGE_FILES).check_is_table(path)
+    examples = read_examples(path, second, columns=columns, on_error=on_error)
+    return _check_texts(path, examples) if detect_modality(examples).name == "text" else examples
+
+
+def _medium_of(folder: Path) -> Medium:
+    """Return the medium of most files in a folder and below it; raise `DataError` without any."""
+    paths = (path for path in folder.rglob("*") if not path.name.startswith("."))
+    suffixes = Counter(path.suffix.lower() for path in paths if path.is_file())
+    nums = dict.fromkeys((medium.name for medium in MEDIA), 0)
+    for suffix, num in suffixes.items():
+        # A suffix of several media counts for the first: GIF is an image, not a video.
+        for medium in [medium for medium in MEDIA if suffix in medium.suffixes][:1]:
+            nums[medium.name] += num
+    most = max(MEDIA, key=lambda medium: nums[medium.name])
+    if not nums[most.name]:
+        found = ", ".join(sorted(filter(None, suffixes))[:5])
+        raise DataError(
+            f"{folder} holds no recording, image or video of a known format"
+            f"{found and f', only files such as {found}'}. It must have a folder for each label. "
+            f"Known are {describe_formats()}."
+        )
+    return most
 
 
 def fit_source(

@@ -15,6 +15,7 @@ from regard.data.decoding import keep_readable
 from regard.data.example import Example
 from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.image.field import ImageConfig, ImageField
+from regard.data.image.files import IMAGE_FILES
 from regard.data.media import resolve
 from regard.data.text.columns import SOURCE, TARGET
 from regard.data.text.field import TextField
@@ -119,6 +120,11 @@ def split_text_image(raw: Any) -> tuple[str, str]:
             f"{'the image' if text else 'the text'} of '{_shown(raw)}' is empty."
         )
     return text, image
+
+
+def is_name(source: object) -> bool:
+    """Return whether a source is a text with the name of an image."""
+    return isinstance(source, tuple) and len(source) == 2 and IMAGE_FILES.is_name(source[1])
 
 
 def _shown(raw: Any) -> str:

@@ -13,15 +13,17 @@ from regard.core.config import within
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import check_suffix, replacing
 from regard.core.logging import logger
+from regard.core.progress import track
 from regard.core.tables import pick
-from regard.data.example import Example
+from regard.data.example import Example, require_list
 from regard.data.text.field import as_text
 from regard.models.ensemble import EnsembleEncoder
 from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layer_states import layer_states
 from regard.models.pca import Pca
-from regard.tasks.base import Embeds, EncoderBatch, Task
+from regard.tasks.base import Embeds, Task
+from regard.tasks.batches import EncoderBatch, count_rows
 from regard.tasks.reading import drop_unreadable
 
 POOLINGS: dict[str, type[Pooling]] = {
@@ -61,6 +63,7 @@ def embed(
         pooling: Pooling of the states: 'summary' of the encoder, 'mean' or 'first'. If not given,
             'summary', or 'mean' with a `layer`, which has no summary.
     """
+    require_list(sources, "sources")
     embedder = require_embedder(task)
     pool = _find_pooling(task, layer, pooling)
     rows = [row for row, source in enumerate(sources) if as_text(source).strip()]
@@ -71,7 +74,8 @@ def embed(
     rows = [row for row in rows if sources[row] in readable]
     by_row: dict[int, Vectors] = {}
     with torch.inference_mode():
-        for batch in embedder.encoder_batches([sources[row] for row in rows]):
+        batches = embedder.encoder_batches([sources[row] for row in rows])
+        for batch in track(batches, "Encoding", total=len(rows), size=count_rows):
             pooled = pool(_memory(embedder.encoder, batch, layer)).float().cpu().numpy()
             by_row.update(zip((rows[index] for index in batch.rows), pooled, strict=True))
     dim = len(next(iter(by_row.values()))) if by_row else embedder.encoder.memory_dim

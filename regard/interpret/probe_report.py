@@ -1,5 +1,6 @@
 """Plots of sentence embeddings and linear probes, as a page or as sections of a run's report."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,6 +33,9 @@ MAX_POINTS = 500
 MAX_PROBED = 500
 """Maximum number of sentences to probe, so that it takes a few seconds."""
 
+MAX_CHARACTERS = 40_000
+"""Maximum number of characters of all sentences in the report of a run, to limit its time."""
+
 _EMBEDDINGS_NOTE = (
     "Each point is the vector of a sentence, projected on the first two principal components "
     "({share:.0f} % of the variance). Lighter points are longer sentences."
@@ -53,7 +57,9 @@ def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Sec
         task: The run.
         sources: The sources of its test set.
     """
-    distinct = list(dict.fromkeys(text for text in sources if text.strip()))
+    ends = itertools.accumulate(len(text) for text in sources)
+    kept = [text for text, end in zip(sources, ends, strict=True) if end <= MAX_CHARACTERS]
+    distinct = list(dict.fromkeys(text for text in kept if text.strip()))
     if len(distinct) < 2 * MIN_TEXTS:
         return []
     try:
@@ -105,6 +111,12 @@ def _plot_probes(results: ProbeResults) -> Any:
         ]
         for name, scale in scales.items()
         for suffix, layers in encoders.items()
+    }
+    # Short texts have no neighbouring words to swap.
+    series = {
+        name: points
+        for name, points in series.items()
+        if any(math.isfinite(value) for _, value in points)
     }
     plot = curves.lines(series, x_label="layer (0: embeddings)", y_label="R² or accuracy")
     plot.axes[0].set_xticks(range(len(results.layers)))

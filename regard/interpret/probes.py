@@ -14,10 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from regard.core.errors import ConfigError, DataError
+from regard.core.progress import track
 from regard.data.text.field import Text, as_text
 from regard.interpret.embed import Vectors, require_embedder
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.base import Embeds, Task
+from regard.tasks.batches import count_rows
 
 LENGTH, ORDER, POSITION = "length R²", "word order %", "position R²"
 PROBES = (LENGTH, ORDER, POSITION)
@@ -138,7 +140,8 @@ def _compute_states(embedder: Embeds, texts: Sequence[str]) -> list[list[Vectors
     """Return for each text the states (S, D) of every layer, without padding."""
     by_text: list[list[Vectors]] = [[] for _ in texts]
     with torch.inference_mode():
-        for batch in embedder.encoder_batches(texts):
+        batches = embedder.encoder_batches(texts)
+        for batch in track(batches, "Encoding", total=len(texts), size=count_rows):
             lengths = batch.mask.sum(1).tolist()
             for states in layer_states(embedder.encoder, batch.values, batch.mask):
                 host = states.float().cpu().numpy()

@@ -36,6 +36,18 @@ class Result:
             del values["detail"]
         return values
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Result":
+        """Return what `to_dict` returned as a result."""
+        interval = values.get("interval")
+        return cls(
+            values["name"],
+            values["value"],
+            values["signature"],
+            interval=None if interval is None else (interval[0], interval[1]),
+            detail=dict(values.get("detail", {})),
+        )
+
     def __str__(self) -> str:
         spread = ""
         if self.interval is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
@@ -42,7 +42,7 @@ def loss_curve(
         "validation loss": _column(rows, "valid", "loss"),
     }
     scores = {f"validation {score}": _column(rows, "valid", score)}
-    return lines(
+    figure = lines(
         {name: points for name, points in losses.items() if points},
         x_label="step",
         y_label="loss",
@@ -50,6 +50,8 @@ def loss_curve(
         right={name: points for name, points in scores.items() if points},
         right_label=score,
     )
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
 
 
 def lines(

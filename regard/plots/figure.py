@@ -1,4 +1,4 @@
-"""Matplotlib figures with one style and one palette, saved as SVG, PNG or HTML."""
+"""Matplotlib figures with one style and one palette, saved as SVG, PNG, PDF or HTML."""
 
 import io
 import re
@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import matplotlib
-from matplotlib import font_manager
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from regard.core.files import check_suffix, replacing, write_text
 from regard.plots.html import page
 from regard.plots.inputs import Markup
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 """Colours of lines and bars: distinct on light and dark pages and for colour-blind readers."""
+
+SUFFIXES = (".png", ".svg", ".pdf", ".html")
+"""Suffixes of the files that `save` writes."""
 
 _TEXT_COLOR = "#1f2933"
 _FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
@@ -36,6 +38,9 @@ def style() -> Iterator[None]:
 
     Characters that no installed font has are shown as boxes, without a warning.
     """
+    import matplotlib
+    from matplotlib import font_manager
+
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
     with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
@@ -45,11 +50,13 @@ def style() -> Iterator[None]:
 
 @cache
 def _settings() -> Mapping[Any, Any]:
+    import matplotlib
+
     path = Path(__file__).with_name("regard.mplstyle")
     return matplotlib.rc_params_from_file(path, use_default_template=False)
 
 
-def to_svg(figure: Figure) -> Markup:
+def to_svg(figure: "Figure") -> Markup:
     """Render a figure as SVG that follows the light or dark colour scheme of the page."""
     buffer = io.StringIO()
     with style():
@@ -63,18 +70,20 @@ def to_svg(figure: Figure) -> Markup:
         return Markup(svg.replace(">", f">\n<style>{_STYLE}</style>", 1))
 
 
-def save(path: Path, figure: Figure, *, title: str = "") -> None:
-    """Save a figure in the format given by the suffix: `.png`, `.svg` or `.html`.
+def save(path: Path, figure: "Figure", *, title: str = "") -> None:
+    """Save a figure in the format given by the suffix, one of `SUFFIXES`.
 
     Args:
         path: File to write.
-        figure: Figure to save; a PNG has a white background.
+        figure: Figure to save; PNG and PDF have a white background.
         title: Title of the HTML page.
     """
     check_path(path)
-    if path.suffix == ".png":
+    if path.suffix in (".png", ".pdf"):
+        # Without a date, equal figures give equal files.
+        metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         with style(), replacing(path) as temporary:
-            figure.savefig(temporary, format="png", facecolor="white")
+            figure.savefig(temporary, format=path.suffix[1:], facecolor="white", metadata=metadata)
     else:
         svg = to_svg(figure)
         write_text(path, svg if path.suffix == ".svg" else page(svg, title or "Images"))
@@ -87,10 +96,12 @@ def check_path(path: Path, name: str = "path") -> None:
         path: File to write.
         name: Name of the setting or option in the message.
     """
-    check_suffix(path, name, ".png", ".svg", ".html")
+    check_suffix(path, name, *SUFFIXES)
 
 
 if __name__ == "__main__":
+    from matplotlib.figure import Figure
+
     with style():
         demo = Figure(figsize=(3, 2))
         demo.add_subplot().plot([0, 1, 4, 9], color=COLORS[0])

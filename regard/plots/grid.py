@@ -3,11 +3,9 @@
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from rich.cells import cell_len
 
@@ -15,6 +13,10 @@ from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.plots.figure import COLORS, series_color, style, to_svg
 from regard.plots.inputs import MAX_SIDE, Pixels, check_image, clean, resize_image
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLUMNS = 5
 """Images per row that fit on a page."""
@@ -97,7 +99,7 @@ def sheet(
     columns: int = COLUMNS,
     title: str = "",
     legend: Mapping[str, str] | None = None,
-) -> Figure:
+) -> "Figure":
     """Plot tiles row by row.
 
     Args:
@@ -106,6 +108,8 @@ def sheet(
         title: Title of the plot.
         legend: Colours by name.
     """
+    from matplotlib.figure import Figure
+
     at_least("columns", columns, 1)
     if not tiles:
         raise DataError("There is nothing to plot: `tiles` must hold at least one image.")
@@ -159,7 +163,7 @@ def _wrap(text: str, letter_width: float) -> list[str]:
     return textwrap.wrap(text, per_line, max_lines=_MAX_LINES, placeholder=" …")
 
 
-def _draw(axes: Axes, tile: Tile, *, x: int, y: int) -> None:
+def _draw(axes: "Axes", tile: Tile, *, x: int, y: int) -> None:
     width, height = _size(tile)
     # The file keeps the original pixels, without interpolation.
     edges = (x, x + width, y + height, y)
@@ -182,8 +186,10 @@ def _draw(axes: Axes, tile: Tile, *, x: int, y: int) -> None:
 
 
 def _outline(
-    axes: Axes, bounds: tuple[float, float, float, float], *, color: str, line_width: float
+    axes: "Axes", bounds: tuple[float, float, float, float], *, color: str, line_width: float
 ) -> None:
+    from matplotlib.patches import Rectangle
+
     x, y, width, height = bounds
     frame = Rectangle((x, y), width, height, fill=False, edgecolor=color, linewidth=line_width)
     # Half of a line at the edge of the sheet is outside it.
@@ -191,7 +197,9 @@ def _outline(
     axes.add_patch(frame)
 
 
-def _draw_legend(axes: Axes, legend: Mapping[str, str], y: float) -> None:
+def _draw_legend(axes: "Axes", legend: Mapping[str, str], y: float) -> None:
+    from matplotlib.patches import Rectangle
+
     x = 0.0
     for name, color in legend.items():
         axes.add_patch(Rectangle((x, y - 9), 10, 10, facecolor=color, edgecolor="none"))

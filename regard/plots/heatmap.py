@@ -1,14 +1,12 @@
-"""Heat maps of attention weights between words as SVG, HTML and PNG, and of matrices."""
+"""Heat maps of attention weights between words as SVG, HTML, PNG and PDF, and of matrices."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.cells import cell_len
 
@@ -17,6 +15,9 @@ from regard.core.files import write_text
 from regard.plots import figure
 from regard.plots.html import page
 from regard.plots.inputs import Markup, check_weights, clean, escape, find_vmax, label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SLOPE = 50
 _PANEL = 3.1
@@ -72,9 +73,9 @@ def save(
     columns: Sequence[str],
     title: str = "",
 ) -> None:
-    """Save a heat map in the format given by the suffix: `.png`, `.svg` or `.html`.
+    """Save a heat map in the format given by the suffix: `.png`, `.svg`, `.pdf` or `.html`.
 
-    SVG and HTML use the fonts of the reader; a PNG shows boxes for characters that no font
+    SVG and HTML use the fonts of the reader; PNG and PDF show boxes for characters that no font
     installed here has.
 
     Args:
@@ -85,7 +86,7 @@ def save(
         title: Title of the plot.
     """
     figure.check_path(path)
-    if path.suffix == ".png":
+    if path.suffix in (".png", ".pdf"):
         with figure.style():
             plot = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
             figure.save(path, plot)
@@ -97,7 +98,7 @@ def save(
 
 def matrices(
     panels: Mapping[str, ArrayLike], *, x_label: str, y_label: str, aspect: float = 1.0
-) -> Figure:
+) -> "Figure":
     """Plot matrices side by side, each with its own colour scale.
 
     The scale is white to blue for non-negative matrices, otherwise red over white to blue.
@@ -108,6 +109,9 @@ def matrices(
         y_label: Label of the rows.
         aspect: Width of a panel divided by its height.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     tables = {title: _check_table(table) for title, table in panels.items()}
     if not tables:
         raise DataError("There is nothing to plot: `panels` must hold at least one table.")
@@ -234,7 +238,9 @@ def _legend(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
 
 def _plot(
     weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, title: str
-) -> Figure:
+) -> "Figure":
+    from matplotlib.figure import Figure
+
     num_rows, num_columns = weights.shape
     canvas = Figure(figsize=(min(40, 0.3 * num_columns + 1), min(40, 0.3 * num_rows + 1)))
     axes = canvas.add_subplot()

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_rgba_array
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
@@ -110,6 +108,8 @@ def mask_overlay(image: ArrayLike, mask: ArrayLike) -> Pixels:
         mask: (Y, X), the class of every pixel, possibly coarser than the image. Class 0 has no
             colour.
     """
+    from matplotlib.colors import to_rgba_array
+
     classes = np.asarray(mask)
     if classes.ndim != 2 or not classes.size or not np.issubdtype(classes.dtype, np.integer):
         raise DataError(
@@ -154,6 +154,8 @@ def _light(pixels: Floats, strength: Floats) -> Floats:
 
 def _heat(pixels: Floats, strength: Floats) -> Floats:
     """Overlay a colour map on the image in grey."""
+    from matplotlib import colormaps
+
     colors: Floats = 255 * colormaps["inferno"](strength[..., 0])[..., :3]
     opacity = 0.25 + 0.45 * strength
     return (1 - opacity) * _grey(pixels) + opacity * colors

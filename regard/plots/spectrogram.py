@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from rich.text import Text
 
 from regard.core.errors import DataError
 from regard.plots import figure, terminal
 from regard.plots.inputs import Pixels, check_weights, clean, find_vmax, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.floating[Any]]
 
@@ -71,13 +72,15 @@ def spans(weights: ArrayLike) -> list[tuple[int, int] | None]:
     return result
 
 
-def plot(alignment: AudioAlignment, *, title: str = "") -> Figure:
+def plot(alignment: AudioAlignment, *, title: str = "") -> "Figure":
     """Plot the spectrogram once per method, with the spans of words and the weights below.
 
     Args:
         alignment: Recording, words and weights.
         title: Title of the plot.
     """
+    from matplotlib.figure import Figure
+
     heights = (1.5, 0.17 * len(alignment.words) + 0.1)
     height = len(alignment.weights) * (sum(heights) + 1.0) + 0.6
     with figure.style():
@@ -96,7 +99,7 @@ def plot(alignment: AudioAlignment, *, title: str = "") -> Figure:
 
 
 def save(path: Path, alignment: AudioAlignment, *, title: str = "") -> None:
-    """Save the plot in the format given by the suffix: `.png`, `.svg` or `.html`."""
+    """Save the plot in the format given by the suffix: `.png`, `.svg`, `.pdf` or `.html`."""
     figure.save(path, plot(alignment, title=title), title=title)
 
 
@@ -137,13 +140,15 @@ def _width(alignment: AudioAlignment) -> float:
 
 def _pixels(frames: Floats) -> Pixels:
     """Render log-mel frames (F, M) as an image, low frequencies at the bottom."""
+    from matplotlib import colormaps
+
     low, high = np.percentile(frames, [5, 99.5])
     strength = ((frames - low) / max(high - low, 1e-6)).clip(0, 1)
     colors: Floats = 255 * colormaps["magma"](strength.T[::-1])[..., :3]  # (M, F, 3)
     return colors.round().astype(np.uint8)
 
 
-def _draw_frames(axes: Axes, alignment: AudioAlignment) -> None:
+def _draw_frames(axes: "Axes", alignment: AudioAlignment) -> None:
     num_bins = alignment.frames.shape[1]
     edges = (0, alignment.seconds, 0, num_bins)
     axes.imshow(_pixels(alignment.frames), extent=edges, aspect="auto", interpolation="none")
@@ -153,7 +158,7 @@ def _draw_frames(axes: Axes, alignment: AudioAlignment) -> None:
 
 
 def _draw_spans(
-    axes: Axes, alignment: AudioAlignment, word_spans: Sequence[tuple[int, int] | None]
+    axes: "Axes", alignment: AudioAlignment, word_spans: Sequence[tuple[int, int] | None]
 ) -> None:
     num_bins = alignment.frames.shape[1]
     letter = _LETTER * alignment.seconds / _width(alignment)
@@ -174,7 +179,7 @@ def _draw_spans(
         axes.text(middle, above, name, color=color, ha="center", va="bottom", fontsize=9)
 
 
-def _draw_weights(axes: Axes, alignment: AudioAlignment, weights: Floats) -> None:
+def _draw_weights(axes: "Axes", alignment: AudioAlignment, weights: Floats) -> None:
     num_words, num_positions = weights.shape
     edges = (0, num_positions * alignment.step, num_words, 0)
     scale: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": find_vmax(weights)}

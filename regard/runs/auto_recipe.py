@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.modality import detect_modality
 from regard.data.text.field import texts_of
@@ -61,9 +62,14 @@ def choose_recipe(
         metric: Validation metric named in the reasons; chosen by the kind of tokens if not given.
         overrides: Overrides of the user; tokens of the target need a vocabulary of their own.
     """
-    choose_for = CHOOSERS.get(detect_modality(examples).name)
-    if choose_for is not None:
-        return choose_for(examples, device)
+    modality = detect_modality(examples).name
+    if modality == "text+image":
+        raise ConfigError(
+            "No recipe is chosen automatically for a text with an image. Name one: `--recipe "
+            "scenes-questions-laptop` for labels, `--recipe multimodal-laptop` for texts."
+        )
+    if modality in CHOOSERS:
+        return CHOOSERS[modality](examples, device)
     source = choose_tokens([text for example in examples for text in texts_of(example.source)])
     target = choose_tokens([example.target for example in examples])
     metric = metric or target.metrics[0]
@@ -157,19 +163,22 @@ def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choi
     return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
 
 
-def _choose_for_video(examples: Sequence[Example], device: torch.device) -> Choice:
+def _choose_for_videos(examples: Sequence[Example], device: torch.device) -> Choice:
     is_gpu = device.type != "cpu"
-    recipe, settings = "moving" if is_gpu else "moving-laptop", dict[str, Any]()
-    reason = "sources are videos and targets captions"
-    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
+    num_labels = _count_labels(examples)
+    recipe = "moving-directions" if num_labels else "moving"
+    targets = f"labels ({num_labels:,} distinct ones)" if num_labels else "captions"
+    reason = f"sources are videos and targets {targets}"
+    recipe = recipe if is_gpu else f"{recipe}-laptop"
+    return _with_steps(examples, recipe, {}, is_gpu=is_gpu, reason=reason)
 
 
 CHOOSERS: dict[str, Callable[[Sequence[Example], torch.device], Choice]] = {
     "image": _choose_for_images,
     "audio": _choose_for_audio,
-    "video": _choose_for_video,
+    "video": _choose_for_videos,
 }
-"""Choice by modality; modalities without an entry are treated as text."""
+"""Choice by modality; text has no entry."""
 
 
 def _count_labels(examples: Sequence[Example]) -> int:

@@ -1,5 +1,6 @@
 """Automatic choice of tokens from the training data, with reasons."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +49,7 @@ class TokenChoice:
 def choose_tokens(texts: Sequence[str]) -> TokenChoice:
     """Choose the kind and number of tokens by the words of the training data."""
     words = [text.split() for text in texts]
-    distinct = {word for line in words for word in line}
+    distinct = Counter(word for line in words for word in line)
     mean_words = sum(map(len, words)) / len(words)
     if mean_words < 1.5 and _mean_length(texts) > WORD_LENGTH:
         reason = f"text without spaces, {_mean_length(texts):.0f} characters per line"
@@ -59,10 +60,13 @@ def choose_tokens(texts: Sequence[str]) -> TokenChoice:
         reason = f"{len(distinct):,} distinct symbols separated by spaces"
         return TokenChoice("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), reason)
     metrics = ("bleu", "chrf", "accuracy", "lecture_bleu")
-    if len(distinct) <= WORD_LIMIT:
+    # The share of words that occur once estimates the share of unseen words (Good 1953).
+    num_once = sum(count == 1 for count in distinct.values())
+    is_closed = num_once <= MAX_UNKNOWN_TARGETS * distinct.total()
+    if len(distinct) <= WORD_LIMIT and is_closed:
         reason = f"only {len(distinct):,} distinct words"
         return TokenChoice("word", 4 * WORD_LIMIT, metrics, reason)
-    reason = f"{len(distinct):,} distinct words"
+    reason = f"{len(distinct):,} distinct words, {num_once:,} of them once"
     return TokenChoice("bpe", subword_size(len(texts)), metrics, reason)
 
 

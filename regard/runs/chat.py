@@ -1,12 +1,15 @@
 """A conversation with a model, turn by turn."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
-from regard.data.text.dialogue import TURNS, write_context
+from regard.data.text.dialogue import SPEAKERS, TURNS, has_turns, write_context
 from regard.models.encoders import max_tokens
+from regard.runs.ensemble import split_folders
+from regard.runs.folder import TEST, read_config, read_test_set
 from regard.runs.reranking import PredictFunction, check_text_generator, predict_function
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks.base import Task
@@ -15,7 +18,8 @@ from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
 TEMPERATURE, TOP_P = 0.8, 0.9
-"""Defaults for recipes that do not sample: the most likely reply is often generic."""
+"""Defaults of conversations for recipes that do not sample: the most likely reply is often
+generic."""
 
 
 @dataclass
@@ -30,6 +34,8 @@ class Conversation:
     """Search settings of the first reply; the seed increases by one with each reply."""
     num_turns: int
     """Maximum number of turns in the context of a reply; 0 = the last turn, without its speaker."""
+    is_dialogue: bool
+    """Whether the model was trained on turns with speakers."""
     turns: list[str] = field(default_factory=list)
     """All turns; the first is the person's."""
     num_replies: int = 0
@@ -41,24 +47,53 @@ class Conversation:
         task: Task[Any],
         *,
         overrides: list[str],
-        num_turns: int = TURNS,
+        is_dialogue: bool,
+        num_turns: int | None = None,
         reranker: Task[Any] | None = None,
         rerank_weight: float | None = None,
     ) -> "Conversation":
         """Start a conversation.
 
+        A model that was not trained on turns, such as a translation model, gets each line alone
+        and unchanged, and searches as in `regard predict`, unless `num_turns` is given.
+
         Args:
             task: The model; its sources and targets must be text.
             overrides: Overrides of search settings, such as `search.temperature=0.8`.
-            num_turns: Maximum number of turns in the context of a reply.
+            is_dialogue: Whether the model was trained on turns with speakers.
+            num_turns: Maximum number of turns in the context of a reply; `TURNS` if not given and
+                the model was trained on turns, else 0.
             reranker: A run that reranks replies.
             rerank_weight: Weight of the reranker.
         """
+        if num_turns is None:
+            num_turns = TURNS if is_dialogue else 0
         at_least("turns", num_turns, 0)
         predictor = check_text_generator(task, "The run to chat with")
         predict = predict_function(predictor, reranker, rerank_weight)
-        search = reply_search(predictor.recipe.search, overrides)
-        return cls(predictor, predict, search, num_turns)
+        is_sampled = is_dialogue or num_turns > 0
+        search = reply_search(predictor.recipe.search, overrides, is_sampled=is_sampled)
+        return cls(predictor, predict, search, num_turns, is_dialogue)
+
+    def describe(self) -> str:
+        """Return one line about the sources and the search of the replies."""
+        trained = "trained" if self.is_dialogue else "not trained"
+        names = " and ".join(f"`{speaker}:`" for speaker in SPEAKERS)
+        if self.num_turns:
+            turns = (
+                "the last turn is"
+                if self.num_turns == 1
+                else f"the last {self.num_turns} turns are"
+            )
+            context = f"{turns} the source, marked {names}"
+        else:
+            context = "each line is a source of its own"
+        search = (
+            f"replies are sampled (search.temperature={self.search.temperature:g})"
+            if self.search.is_sampling
+            else "replies are searched for, as in `regard predict`"
+        )
+        return f"The model was {trained} on turns with speakers: {context}; {search}."
 
     def reply(self, turn: str) -> tuple[str, Prediction]:
         """Append a turn and the model's reply; return the context and the reply.
@@ -93,11 +128,36 @@ class Conversation:
         )
 
 
-def reply_search(search: SearchConfig, overrides: list[str]) -> SearchConfig:
-    """Return the recipe's search with overrides; sample by default if the recipe does not."""
-    sampled = (
-        search if search.is_sampling else replace(search, temperature=TEMPERATURE, top_p=TOP_P)
-    )
+def trained_on_turns(run: str | Path) -> bool:
+    """Return whether the sources of a run are turns with speakers, as `write_context` writes them.
+
+    Older runs do not record it: their test set shows it.
+
+    Args:
+        run: A run folder, or several joined by commas; the first counts.
+    """
+    folder = split_folders(run)[0]
+    about = read_config(folder)["about"]
+    if "has_turns" in about:
+        return bool(about["has_turns"])
+    if not (folder / TEST).exists():
+        return False
+    return has_turns(example.source for example in read_test_set(folder))
+
+
+def reply_search(
+    search: SearchConfig, overrides: list[str], *, is_sampled: bool = True
+) -> SearchConfig:
+    """Return the recipe's search with overrides.
+
+    Args:
+        search: The search settings of the recipe.
+        overrides: Such as `search.temperature=0.8`.
+        is_sampled: Whether to sample by default, even if the recipe does not.
+    """
+    sampled = search
+    if is_sampled and not search.is_sampling:
+        sampled = replace(search, temperature=TEMPERATURE, top_p=TOP_P)
     changed = override_search(sampled, overrides)
     if not changed.is_sampling:
         changed = override_search(search, overrides)

@@ -1,6 +1,6 @@
 """Evaluation of a run on a test set, and log-probabilities of given targets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,23 +8,21 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.example import Example
 from regard.data.text.readers import ON_ERROR
-from regard.tasks.base import Generates, Scores, Task, search_with
+from regard.tasks.base import Scores, Task, override_task_search
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import BaseDataConfig
 
 
-def evaluate_data(
+def read_test_data(
     task: Task[Any],
     paths: tuple[str, ...],
     *,
     columns: tuple[str, ...] | None = None,
     on_error: str | None = None,
-    beams: int | None = None,
-    num_bootstrap: int = 1000,
-) -> Evaluation:
-    """Evaluate a run on files, or on the test part of a built-in data set.
+) -> list[Example]:
+    """Read files, or the test part of a built-in data set.
 
     Args:
         task: The run.
@@ -32,8 +30,6 @@ def evaluate_data(
         columns: Roles or titles of the columns of a file, the recipe's if not given: a model
             trained on two columns may be evaluated on several references.
         on_error: 'stop' at lines that hold no pair, or 'skip' them; the recipe's if not given.
-        beams: Number of beams, the recipe's if not given.
-        num_bootstrap: Number of bootstrap samples per confidence interval.
     """
     config: BaseDataConfig = task.recipe.data
     if columns is not None:
@@ -43,35 +39,44 @@ def evaluate_data(
                 f"'{task.recipe.task}'. Leave it out."
             )
         config = replace(config, columns=columns)
-    config = _with_on_error(config, on_error)
-    examples = task.read_split(paths, "test", config=config)
-    search = search_with(task, beams=beams)
-    if isinstance(task, Generates) and search is not None:
-        task = task.with_search(search)
-    return task.evaluate(examples, num_bootstrap=num_bootstrap)
+    if on_error is not None:
+        config = replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
+    return task.read_split(paths, "test", config=config)
 
 
-def _with_on_error(config: BaseDataConfig, on_error: str | None) -> BaseDataConfig:
-    if on_error is None:
-        return config
-    return replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
-
-
-def score_data(
-    task: Task[Any], paths: tuple[str, ...], *, on_error: str | None = None
-) -> Iterator[tuple[Example, Prediction]]:
-    """Yield each example of files or a built-in data set with the log-probability of its target.
+def evaluate_examples(
+    task: Task[Any],
+    examples: Sequence[Example],
+    *,
+    beams: int | None = None,
+    overrides: Sequence[str] = (),
+    num_bootstrap: int = 1000,
+) -> Evaluation:
+    """Evaluate a run on examples.
 
     Args:
         task: The run.
-        paths: As for `evaluate_data`.
-        on_error: As for `evaluate_data`.
+        examples: Sources with their targets.
+        beams: Number of beams, the recipe's if not given.
+        overrides: Overrides of search settings, such as `search.beams=1`.
+        num_bootstrap: Number of bootstrap samples per confidence interval.
+    """
+    task = override_task_search(task, beams=beams, overrides=overrides)
+    return task.evaluate(examples, num_bootstrap=num_bootstrap)
+
+
+def score_examples(
+    task: Task[Any], examples: Sequence[Example]
+) -> Iterator[tuple[Example, Prediction]]:
+    """Yield each example with the log-probability of its target.
+
+    Args:
+        task: The run.
+        examples: Sources with their targets.
     """
     if not isinstance(task, Scores):
         raise ConfigError(
             "This needs a run that computes log-probabilities of targets, but the task of this run "
             f"is '{task.recipe.task}'."
         )
-    config = _with_on_error(task.recipe.data, on_error)
-    examples = task.read_split(paths, "test", config=config)
     yield from zip(examples, task.score(examples), strict=True)

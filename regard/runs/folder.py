@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -13,8 +13,8 @@ import regard
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json, write_json
-from regard.data.text.readers import read_examples
+from regard.core.files import read_json, read_json_lines, write_json
+from regard.data.example import Example
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
@@ -108,15 +108,60 @@ def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> An
     return task
 
 
-def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
-    """Load a run folder and return the best prediction for each source."""
+@overload
+def predict(folder: str | Path, sources: str, device: str = "auto") -> str: ...
+
+
+@overload
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> list[str]: ...
+
+
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> str | list[str]:
+    """Load a run folder and return the best prediction for each source, or for a single string."""
     return load(folder, device).translate(sources)
 
 
-def read_test_sources(folder: str | Path, task: Task[Any]) -> list[Any]:
-    """Return the sources of the test set stored in a run folder."""
-    columns = getattr(task.recipe.data, "columns", ())
-    return [example.source for example in read_examples(Path(folder) / TEST, columns=columns)]
+def read_test_set(folder: str | Path) -> list[Example]:
+    """Return the test set that training stored in a run folder.
+
+    Raise `CheckpointError` if there is none.
+
+    Args:
+        folder: A run folder, or several joined by commas, which must have the same test set.
+    """
+    first, *others = split_folders(folder)
+    rows = _read_test_rows(first)
+    for other in others:
+        if _read_test_rows(other) != rows:
+            raise CheckpointError(
+                f"{first} and {other} have different test sets. Name a data set or a file of pairs "
+                "after the run."
+            )
+    return [_to_example(row) for row in rows]
+
+
+def _read_test_rows(folder: Path) -> list[dict[str, Any]]:
+    read_config(folder)
+    rows: list[dict[str, Any]] = read_json_lines(folder / TEST)
+    if not rows:
+        raise CheckpointError(
+            f"{folder} holds no test set: {TEST} is missing or empty. Name a data set or a file of "
+            "pairs after the run."
+        )
+    return rows
+
+
+def _to_example(row: dict[str, Any]) -> Example:
+    """Return the example of a row of `TEST`, exactly as it was written."""
+    target, *references = row["target"] if isinstance(row["target"], list) else [row["target"]]
+    source, alignment = row["source"], row.get("alignment")
+    return Example(
+        source=tuple(source) if isinstance(source, list) else source,
+        target=target,
+        references=tuple(references),
+        alignment=None if alignment is None else tuple((i, j) for i, j in alignment),
+        tags=tuple(row.get("tags", ())),
+    )
 
 
 def load_untrained(
@@ -129,7 +174,7 @@ def load_untrained(
 
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:
-    """Return the provenance of a result: command, versions, commit and hardware."""
+    """Return the provenance of a result: command, versions, commit, hardware and threads."""
     script, *arguments = sys.argv
     is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
@@ -139,6 +184,7 @@ def describe_provenance(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
+        "threads": torch.get_num_threads(),
     }
 
 

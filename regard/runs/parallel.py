@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
-import torch
-
-from regard.core.device import find_device, num_cores
+from regard.core.device import find_device, set_threads
 from regard.core.errors import RegardError
 from regard.core.logging import log_to, logger
-from regard.runs.report import write_report
+from regard.core.threads import num_cores
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.training.logs import Display, LineDisplay
+from regard.training.display import Display, LineDisplay
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130
@@ -31,7 +29,7 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
     GPU or a single core, they run one after the other.
     """
     num_threads = num_cores() // max(1, len(requests))
-    if any(find_device(request.device).type == "cuda" for request in requests) or not num_threads:
+    if any(find_device(request.device).type != "cpu" for request in requests) or not num_threads:
         return all(train_and_report(request) for request in requests)
     context = multiprocessing.get_context("spawn")
     processes = [
@@ -60,13 +58,8 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
 
 
 def train_and_report(request: Request, *, display: Display | None = None) -> bool:
-    """Train one request and write its report; return whether training finished."""
-    trained = train(request, display=display)
-    if trained.evaluation is None:
-        return False
-    title = f"{request.out.name}: {' '.join(request.data)}"
-    write_report(trained.folder, trained.predictor, trained.evaluation, title=title)
-    return True
+    """Train one request, which writes its report; return whether training finished."""
+    return train(request, display=display).evaluation is not None
 
 
 def _train_in_process(request: Request, num_threads: int) -> None:
@@ -74,7 +67,7 @@ def _train_in_process(request: Request, num_threads: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(processName)s: %(message)s"))
     log_to(handler)
-    torch.set_num_threads(num_threads)
+    set_threads(num_threads)
     try:
         is_finished = train_and_report(request, display=LineDisplay())
     except RegardError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
+from regard.core.progress import labelled
 from regard.data.example import Example
 from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
@@ -123,9 +124,12 @@ class PredictionPipeline:
             for source, segments in zip(paths, transcripts, strict=True):
                 yield SourcePredictions(source, segments=segments)
             return
-        remaining, numbers = iter(sources), count(1)
+        remaining, numbers, num_done = iter(sources), count(1), 0
         while group := list(islice(remaining, NUM_SOURCES)):
-            predicted = predict_readable(self._predict, group, config=self.task.recipe.data)
+            is_only = num_done == 0 and len(group) < NUM_SOURCES
+            with labelled("" if is_only else f"{num_done + 1:,}–{num_done + len(group):,}"):
+                predicted = predict_readable(self._predict, group, config=self.task.recipe.data)
+            num_done += len(group)
             for source, predictions, number in zip(group, predicted, numbers, strict=False):
                 if self.options.image_folder is not None:
                     path = self.options.image_folder / f"{number:05}-{Path(source).stem}.png"

@@ -9,6 +9,7 @@ from regard.core.config import read_toml
 from regard.core.errors import ConfigError
 from regard.core.overrides import override
 from regard.core.tables import nearest
+from regard.data.example import require_list
 from regard.tasks.table import override_recipe, to_recipe
 
 MAX_SUGGESTIONS = 3
@@ -60,6 +61,7 @@ def load_recipe(
         overrides: Overrides by the user, applied last.
         defaults: Settings chosen from the data, as dotted keys and values, applied first.
     """
+    require_list(overrides, "overrides")
     values = read_toml(recipe_path(name))
     # A kind set by the user also replaces the settings chosen for another kind.
     keys = (item.partition("=")[0] for item in overrides)

@@ -1,7 +1,9 @@
 """Training requests: data, recipe, overrides and run folder."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 from regard.core.config import from_dict
@@ -30,7 +32,8 @@ class Request:
     """Data, recipe, overrides and run folder of a training."""
 
     data: tuple[str, ...]
-    """A data set's name, a file of pairs, or two line-aligned files."""
+    """A data set's name, a file of pairs, or two line-aligned files. Here and below, a single name
+    may be given as a string."""
     valid: tuple[str, ...] = ()
     """Validation data, likewise; split from the training data if not given."""
     test: tuple[str, ...] = ()
@@ -50,6 +53,12 @@ class Request:
     """Whether to resume the run in the folder."""
     is_forced: bool = False
     """Whether to replace the run in the folder."""
+
+    def __post_init__(self) -> None:
+        # Otherwise a string would be read as a tuple of letters.
+        for name in ("data", "valid", "test", "settings"):
+            object.__setattr__(self, name, _as_strings(getattr(self, name)))
+        object.__setattr__(self, "out", Path(self.out))
 
     def check_folder(self) -> None:
         """Raise if the run folder cannot be used as requested."""
@@ -155,3 +164,9 @@ class Request:
     def _read(self, recipe: BaseRecipe) -> Splits:
         """Read the data with the reader of the recipe's task."""
         return task_class(recipe).read(self.data, self.valid, self.test, config=recipe.data)
+
+
+def _as_strings(values: str | PathLike[str] | Iterable[str | PathLike[str]]) -> tuple[str, ...]:
+    """Return one name or several, such as paths, as a tuple of strings."""
+    names = (values,) if isinstance(values, str | PathLike) else values
+    return tuple(map(str, names))

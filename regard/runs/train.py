@@ -1,6 +1,7 @@
 """Training of a run: from a data set or a file of pairs to a run folder."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import logger
+from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.data.text.dialogue import has_turns
 from regard.data.text.readers import write_examples
 from regard.runs.folder import (
     METRICS,
@@ -22,12 +25,14 @@ from regard.runs.folder import (
     load_untrained,
     read_config,
 )
+from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class
-from regard.training.logs import Display
+from regard.training.display import Display
 from regard.training.loop import Summary, Trainer
 
 
@@ -43,6 +48,28 @@ class TrainingResult:
     """Summary of the training loop."""
     evaluation: Evaluation | None
     """Evaluation on the test set; None if training was interrupted."""
+    report: Path | None = None
+    """The HTML report; None if training was interrupted or the report could not be written."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {value}" for name, value in self._facts.items())
+        return f"TrainingResult({facts})\n{self.evaluation or ''}".rstrip()
+
+    def _repr_html_(self) -> str:
+        results = "" if self.evaluation is None else self.evaluation._repr_html_()
+        return f"{facts_html('Training', self._facts)}\n{results}"
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        progress = self.summary.progress
+        facts = {
+            "folder": str(self.folder),
+            "steps": f"{progress.step:,}",
+            "best step": f"{progress.best_step:,}",
+            "seconds": f"{progress.seconds:,.0f}",
+            "stopped": self.summary.stopped,
+        }
+        return facts if self.report is None else {**facts, "report": str(self.report)}
 
 
 def train(request: Request, *, display: Display | None = None) -> TrainingResult:
@@ -50,7 +77,8 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
 
     Args:
         request: Data, recipe and run folder.
-        display: Display of the progress; a progress bar or plain lines if not given.
+        display: Progress display; if not given, a progress bar on a terminal or in a notebook, and
+            log lines elsewhere.
     """
     request.check_folder()
     recipe, splits = request.resolve()
@@ -65,6 +93,7 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         loss=task.training_loss(splits.train),
         validate=task.validation(splits.valid),
         display=display,
+        unit=task.throughput_unit,
     )
     if request.is_resumed:
         trainer.resume()
@@ -74,12 +103,28 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         seed_everything(recipe.seed)
     summary = trainer.run()
     task.model.eval()
-    logger.info("Trained for %.0f s (stop reason: %s).", summary.progress.seconds, summary.stopped)
     if summary.stopped == "interrupted":
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)
     save_metrics(request.out, task, evaluation, summary=summary)
-    return TrainingResult(request.out, task, summary, evaluation)
+    report = _try_report(request.out, task, evaluation, examples=splits.test)
+    return TrainingResult(request.out, task, summary, evaluation, report)
+
+
+def _try_report(
+    folder: Path, task: Task[Any], evaluation: Evaluation, *, examples: Sequence[Example]
+) -> Path | None:
+    """Write the report of a trained run; an error is logged, as the run itself is complete."""
+    try:
+        return write_report(folder, task, evaluation, examples=examples)
+    except Exception as error:
+        logger.warning(
+            "The report could not be written (%s: %s). `regard report %s` writes it again.",
+            type(error).__name__,
+            error,
+            folder,
+        )
+        return None
 
 
 def save_metrics(
@@ -170,6 +215,7 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
+        "has_turns": has_turns(example.source for example in splits.train),
     }
     initialize_folder(request.out, task, about)
     write_examples(request.out / TEST, splits.test)

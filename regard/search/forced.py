@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from regard.core.progress import track
 from regard.models.language_model import LanguageModel, token_log_probs
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.scorer import Scorer
@@ -115,7 +116,7 @@ def score_windows(
     padded = pad(tokens, (0, (num_windows - 1) * stride + window + 1 - len(tokens)))
     rows = padded.unfold(0, window + 1, stride)  # (B, L)
     scores = []
-    for first in range(0, num_windows, batch):
+    for first in track(range(0, num_windows, batch), "Scoring", total=-(-num_windows // batch)):
         part = rows[first : first + batch]
         log_probs = token_log_probs(model(part[:, :-1]).logits, part[:, 1:])
         if first == 0:
@@ -144,7 +145,7 @@ def score_carrying_state(
     padded = pad(tokens, (0, rows * length - num_labels))
     inputs, labels = padded[:-1].view(rows, length), padded[1:].view(rows, length)
     state, scores = model.start(rows), []
-    for first in range(0, length, chunk):
+    for first in track(range(0, length, chunk), "Scoring", total=-(-length // chunk)):
         logits, state = model.step(inputs[:, first : first + chunk], state)
         scores.append(token_log_probs(logits, labels[:, first : first + chunk]))
     return torch.cat(scores, dim=1).flatten()[:num_labels]

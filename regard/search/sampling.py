@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.core.device import sum_dtype
 from regard.search.greedy import generate
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
@@ -46,7 +47,8 @@ def sample(
     keys = range(scorer.batch) if sample_keys is None else sample_keys
     seeds = [(config.seed, key, index) for key in keys for index in range(num_samples)]
     noise = torch.stack([_noise(seed, int(max_lengths.max())) for seed in seeds])  # (B·W, T)
-    sampler = _Sampler(noise.to(scorer.device), build_filters(config))
+    noise = noise.to(scorer.device, sum_dtype(scorer.device))
+    sampler = _Sampler(noise, build_filters(config))
     samples = generate(
         scorer, sampler, start=start, end=end, max_lengths=max_lengths, width=num_samples
     )
@@ -64,10 +66,13 @@ class _Sampler:
         filtered = log_probs
         for change in self.filters:
             filtered = change(filtered)
-        # Float64, since the sum over a large vocabulary is imprecise in float32.
-        cumulative = filtered.double().log_softmax(1).exp().cumsum(1)  # (B·W, V)
+        # The sum over a large vocabulary is imprecise in float32.
+        precise = filtered.to(sum_dtype(filtered.device))
+        cumulative = precise.log_softmax(1).exp().cumsum(1)  # (B·W, V)
         thresholds = self.noise[:, step, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, thresholds, right=True)  # (B·W, 1)
+        # In float32, noise next to 1 is rounded to 1.
+        tokens = tokens.clamp(max=log_probs.shape[1] - 1)
         return log_probs.gather(1, tokens).squeeze(1), tokens.squeeze(1)
 
 

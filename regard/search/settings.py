@@ -19,6 +19,7 @@ from regard.core.config import (
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.overrides import override
+from regard.core.tables import did_you_mean
 
 SAMPLING_ONLY = ("top_k", "top_p", "min_p", "seed")
 """Settings that need a temperature above 0."""
@@ -94,10 +95,13 @@ def override_search(search: SearchConfig, overrides: Sequence[str]) -> SearchCon
     """Apply overrides such as `search.temperature=0.8`. Raise `ConfigError` for other settings."""
     for item in overrides:
         if not item.startswith("search."):
-            allowed = ", ".join(f"'search.{field.name}'" for field in fields(search))
+            key, names = (
+                item.partition("=")[0],
+                [f"search.{field.name}" for field in fields(search)],
+            )
             raise ConfigError(
-                f"`{item.partition('=')[0]}` cannot be changed once a model is trained. "
-                f"Settings of search can: {allowed}."
+                f"`{key}` cannot be changed once a model is trained.{did_you_mean(key, names)} "
+                f"Settings of search can: {', '.join(map(repr, names))}."
             )
     changed = override({"search": to_dict(search)}, overrides)
     return from_dict(type(search), changed["search"], "search")

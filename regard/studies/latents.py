@@ -8,10 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.plots.figure import check_path, save
+from regard.plots.figure import SUFFIXES, check_path, save
 from regard.plots.grid import COLUMNS, Tile, sheet
 from regard.plots.inputs import check_image, resize_image
-from regard.tasks.base import Autoencodes, Generates, GeneratesImages, Task, search_with
+from regard.tasks.base import Autoencodes, GeneratesImages, Task, override_task_search
 from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
 from regard.tasks.prediction import to_image
 
@@ -31,7 +31,12 @@ class LatentDecoder:
     overrides: Sequence[str] = ()
     """Overrides of the search for texts, such as `search.temperature=0.8`."""
     path: Path | None = None
-    """File of the sheet of images."""
+    """File of the texts or of the sheet of images."""
+
+    @property
+    def text_file(self) -> Path | None:
+        """The file of the texts, which the caller writes; None for images or without a file."""
+        return None if isinstance(self.task, GeneratesImages) else self.path
 
     def sample(self, num: int, *, seed: int = 0, name: str) -> list[str]:
         """Decode samples of the prior, and return texts or the path of a sheet.
@@ -76,19 +81,16 @@ class LatentDecoder:
                     f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are requested. "
                     "Request fewer."
                 )
-        elif self.path is not None:
+        elif self.path is not None and self.path.suffix in SUFFIXES:
             raise ConfigError(
-                "`--out` is for latents of images, but those of this run are latents of texts, "
-                f"which are printed. Leave it out, or redirect with `> {self.path}`."
+                "`--out` must be a text file, since the latents of this run are those of texts, "
+                f"but is '{self.path}'. Use .txt."
             )
 
     def _decode(
         self, latents: Tensor, default: Path, *, title: str, columns: int = COLUMNS
     ) -> list[str]:
-        # A task without search refuses overrides.
-        task, search = self.task, search_with(self.task, beams=None, overrides=self.overrides)
-        if isinstance(task, Generates) and search is not None:
-            task = task.with_search(search)
+        task = override_task_search(self.task, overrides=self.overrides)
         assert isinstance(task, Autoencodes)
         decoded = task.decode(latents)
         if isinstance(decoded, list):

@@ -1,12 +1,11 @@
 """`Task`, the base class of all tasks, and protocols for optional features of tasks."""
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +13,15 @@ from torch import Tensor, nn
 from regard.core.device import find_dtype, seed_everything
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.batch import Values
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.models.bottlenecks import restart_annealing
 from regard.models.interfaces import Encoder
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks import reading
+from regard.tasks.batches import EncoderBatch
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.notebook import describe_task, facts_html
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
@@ -64,6 +64,8 @@ class Task(ABC, Generic[AnyRecipe]):
     run_description: ClassVar[str] = ""
     """Description of runs of this task in messages, such as `of a language model`; set if
     `init_from` must be such a run."""
+    throughput_unit: ClassVar[str] = "tok"
+    """Unit of the throughput in the progress of training: tokens, or `examples`."""
 
     def __init__(
         self, recipe: AnyRecipe, model: nn.Module, fields: Fields, *, device: torch.device
@@ -189,7 +191,19 @@ class Task(ABC, Generic[AnyRecipe]):
             num_best: Number of predictions per source.
         """
 
-    def translate(self, sources: Sequence[Any]) -> list[str]:
+    @overload
+    def translate(self, sources: str) -> str: ...
+
+    @overload
+    def translate(self, sources: Sequence[Any]) -> list[str]: ...
+
+    def translate(self, sources: Sequence[Any]) -> str | list[str]:
+        """Return the text of the best prediction of each source; one text for a single string."""
+        if isinstance(sources, str):
+            return self.best_texts([sources])[0]
+        return self.best_texts(sources)
+
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Return the text of the best prediction of each source."""
         return [best[0].text for best in self.predict(sources)]
 
@@ -208,6 +222,12 @@ class Task(ABC, Generic[AnyRecipe]):
         """Label smoothing of the loss: that of the recipe in training mode, else 0."""
         return self.recipe.train.label_smoothing if self.model.training else 0.0
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(describe_task(self).values())}>"
+
+    def _repr_html_(self) -> str:
+        return facts_html(type(self).__name__, describe_task(self))
+
     def log_model(self, description: str) -> None:
         """Log the number of parameters and a description of inputs and outputs."""
         logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", description)
@@ -216,15 +236,6 @@ class Task(ABC, Generic[AnyRecipe]):
         """Return the mean negative log-likelihood per token of batches, in nats."""
         losses = [self.loss(batch) for batch in batches]
         return float(sum(loss.nll for loss in losses) / sum(loss.count for loss in losses))
-
-    def loss_validation(self, batches: Sequence[Any]) -> Callable[[], Validation]:
-        """Return a function that measures the mean loss and the perplexity of batches."""
-
-        def validate() -> Validation:
-            nll = self.mean_nll(batches)
-            return Validation(value=-nll, metrics={"loss": nll, "perplexity": math.exp(nll)})
-
-        return validate
 
     def autocast(self) -> torch.autocast:
         """Return an autocast context with the training precision of the recipe."""
@@ -238,12 +249,15 @@ class Generates(Task[AnyRecipe]):
     @property
     def search(self) -> SearchConfig:
         """The search settings of the recipe."""
-        return cast(SearchConfig, cast(Any, self.recipe).search)
+        recipe: Any = self.recipe
+        search: SearchConfig = recipe.search
+        return search
 
     def with_search(self, search: SearchConfig) -> Self:
         """Return the same task with other search settings."""
         changed = copy.copy(self)
-        changed.recipe = replace(cast(Any, self.recipe), search=search)
+        recipe: Any = self.recipe
+        changed.recipe = replace(recipe, search=search)
         return changed
 
     @abstractmethod
@@ -264,9 +278,20 @@ class Generates(Task[AnyRecipe]):
             prefix: Text that every target begins with.
         """
 
-    def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
-        """Return the text of the best prediction of each source."""
-        return [best[0].text for best in self.predict(sources, search=search)]
+    @overload
+    def translate(self, sources: str, *, search: SearchConfig | None = None) -> str: ...
+
+    @overload
+    def translate(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> list[str]: ...
+
+    def translate(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> str | list[str]:
+        """Return the text of the best prediction of each source; one text for a single string."""
+        task = self if search is None else self.with_search(search)
+        return super(Generates, task).translate(sources)
 
 
 @runtime_checkable
@@ -299,18 +324,6 @@ class Attends(Protocol):
             source: The raw source.
             target: The target to show; the prediction if not given.
         """
-
-
-@dataclass(frozen=True)
-class EncoderBatch:
-    """Sources as tensors that an encoder takes."""
-
-    values: Values
-    """Inputs of the encoder, on the model's device."""
-    mask: Tensor
-    """(B, S), True = not padding; on the host."""
-    rows: tuple[int, ...]
-    """Indices of the sources."""
 
 
 @runtime_checkable
@@ -372,3 +385,19 @@ def search_with(
     search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search
+
+
+def override_task_search(
+    task: Task[Any], *, beams: int | None = None, overrides: Sequence[str] = ()
+) -> Task[Any]:
+    """Return a task with overrides of its search settings; the same task if it does not search.
+
+    Args:
+        task: Any task; one without search refuses overrides.
+        beams: Number of beams, if not that of the recipe.
+        overrides: Such as `search.temperature=0.8`.
+    """
+    search = search_with(task, beams=beams, overrides=overrides)
+    if isinstance(task, Generates) and search is not None:
+        return task.with_search(search)
+    return task

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError, DataError
 from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Sequences
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.corruption import Change, Corruption, CorruptionConfig
 from regard.data.text.field import Text, as_text, tokenizer_file
 from regard.data.text.packing import cut_windows
@@ -36,6 +35,7 @@ from regard.tasks.masked_lm.masked_text import (
     has_mask,
     shorten,
 )
+from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.training.loop import Validation
 
@@ -133,7 +133,8 @@ class DenoisingTask(Predictor):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the loss of the masked spans, always the same ones."""
-        return self.loss_validation(self._fixed_batches(self._windows(examples)))
+        batches = self._fixed_batches(self._windows(examples))
+        return nll_validation(lambda: self.mean_nll(batches))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Mask spans of a test text, always the same ones, and measure their prediction.
@@ -195,6 +196,7 @@ class DenoisingTask(Predictor):
             search: The search settings; those of the recipe if not given.
             prefix: Beginning of the generated target, such as `<x0> the`.
         """
+        require_list(sources, "sources")
         lines = [as_text(source) for source in sources]
         check_masks(lines)
         predictions = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
@@ -203,9 +205,9 @@ class DenoisingTask(Predictor):
             for line, best in zip(lines, predictions, strict=True)
         ]
 
-    def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
-        return fill_all_masks(sources, partial(self.predict, search=search))
+        return fill_all_masks(sources, self.predict)
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
         """Return the line that `regard show` plots, and the line with its masks filled."""
@@ -218,6 +220,7 @@ class DenoisingTask(Predictor):
         In a line without masks, spans are masked, always the same ones. For a line with masks, the
         target has the spans after their sentinels: `<x0> cat <x1> away`.
         """
+        require_examples(examples)
         for number, example in enumerate(examples, start=1):
             if has_mask(example.source) and not example.target:
                 raise DataError(
@@ -228,6 +231,7 @@ class DenoisingTask(Predictor):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the attention weights of the generated spans of each line."""
+        require_examples(examples)
         maps = []
         for example in examples:
             line = example.source

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.data.example import Example
+from regard.core.progress import track
+from regard.data.example import Example, require_examples
 from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
+from regard.tasks.notebook import count, results_html
 
 MAX_EDITS = 50
 """Maximum number of edits in `to_dict`."""
@@ -44,6 +46,17 @@ class Evaluation:
     seconds: float = 0.0
     """Duration of the prediction."""
 
+    @property
+    def _title(self) -> str:
+        examples = f" of {count(len(self.outputs), 'example')}" if self.outputs else ""
+        return f"Evaluation{examples}"
+
+    def __repr__(self) -> str:
+        return "\n  ".join([self._title, *map(str, self.results.values())])
+
+    def _repr_html_(self) -> str:
+        return results_html(self._title, list(self.results.values()))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the texts."""
         return {
@@ -57,6 +70,24 @@ class Evaluation:
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.num_tokens / self.seconds, 1) if self.seconds else 0.0,
         }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Evaluation":
+        """Return what `to_dict` returned as an evaluation, without the texts."""
+        results = {name: Result.from_dict(result) for name, result in values["scores"].items()}
+
+        def read_groups(side: str) -> list[Group]:
+            return [_read_group(group, results) for group in values.get(side, ())]
+
+        return cls(
+            results=results,
+            by_length=read_groups("by_length"),
+            by_tag=read_groups("by_tag"),
+            by_unit=read_groups("by_unit"),
+            edits=[Edit(**edit) for edit in values.get("edits", ())],
+            confusion=values.get("confusion", {}),
+            seconds=values["seconds"],
+        )
 
 
 def evaluate_tokens(
@@ -73,10 +104,10 @@ def evaluate_tokens(
     started = time.perf_counter()
     parts: list[Tensor] = []
     samples: list[tuple[str, str, str]] = []
-    for sums, texts in batches:
+    for sums, texts in track(batches, "Predicting", size=lambda batch: len(batch[0])):
         parts.append(sums)
         samples += texts
-    all_sums = torch.cat(parts).double()
+    all_sums = torch.cat(parts).cpu().double()
     sources, outputs, references = map(list, zip(*samples, strict=True))
     return Evaluation(
         results=measure(all_sums),
@@ -90,12 +121,14 @@ def evaluate_tokens(
 
 def check_examples(examples: Sequence[Example]) -> None:
     """Raise a `DataError` if there are no examples."""
+    require_examples(examples)
     if not examples:
         raise DataError("There is nothing to evaluate: the test set has no example.")
 
 
 def check_texts(examples: Sequence[Example]) -> None:
     """Raise a `DataError` if all texts are empty."""
+    require_examples(examples)
     if not any(example.source.strip() for example in examples):
         raise DataError("There is nothing to evaluate: the test set has no text.")
 
@@ -103,3 +136,13 @@ def check_texts(examples: Sequence[Example]) -> None:
 def _group(group: Group) -> dict[str, Any]:
     values = {name: round(result.value, 4) for name, result in group.results.items()}
     return {"name": group.name, "count": group.count, **values}
+
+
+def _read_group(values: dict[str, Any], results: dict[str, Result]) -> Group:
+    """Return a group; its results have the names of the metrics on the whole test set."""
+    scores = {
+        key: Result(results[key].name if key in results else key, value, "")
+        for key, value in values.items()
+        if key not in ("name", "count")
+    }
+    return Group(values["name"], values["count"], scores)

@@ -24,6 +24,7 @@ from regard.training.losses import Loss, cross_entropy
 class LabelledTask(SourceTask[AnyRecipe]):
     """A task whose targets are tensors of one shape, such as the id of a label."""
 
+    throughput_unit = "examples"
     metrics: ClassVar[Mapping[str, Metric]]
     """The metrics of validation and evaluation, by name."""
 

@@ -13,7 +13,8 @@ from torch import Tensor
 from regard.attention.recording import record
 from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
-from regard.data.example import Example
+from regard.core.progress import track
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField, tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
@@ -176,11 +177,12 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         A recurrent model reads the text in one pass and keeps its hidden state; other models read
         it in windows that overlap by half.
         """
+        require_examples(examples)
         lines = [example.source for example in examples]
         tokens = self._stream(examples)
         started = time.perf_counter()
         with torch.inference_mode():
-            nll = -float(self._log_probs(tokens, is_quick=False).double().sum())
+            nll = -float(self._log_probs(tokens, is_quick=False).cpu().double().sum())
         seconds = time.perf_counter() - started
         num_unknown = int((tokens == self.text.tokenizer.unk).sum())
         size = TextSize.of(lines, num_tokens=len(tokens) - 1, num_unknown=num_unknown)
@@ -211,10 +213,12 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             prefix: Text that every continuation begins with.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         config = search or self.search
         prompts = self.text.read_all([source + prefix for source in sources])
         predictions: dict[int, list[Prediction]] = {}
-        for rows in group_by_length(prompts, self._max_tokens):
+        groups = group_by_length(prompts, self._max_tokens)
+        for rows in track(groups, "Predicting", total=len(prompts), size=len):
             numbers = [crc32(sources[row].encode()) for row in rows]
             chunk = [prompts[row] for row in rows]
             best = self._continue(chunk, config, num_best=num_best, numbers=numbers)
@@ -223,9 +227,11 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, after a line end."""
+        require_examples(examples)
         texts = self.text.read_all([example.source for example in examples])
         log_probs: dict[int, list[float]] = {}
-        for rows in group_by_length(texts, self._max_tokens):
+        groups = group_by_length(texts, self._max_tokens)
+        for rows in track(groups, "Scoring", total=len(texts), size=len):
             tokens = self.text.stack([texts[row] for row in rows]).to(self.device)
             # The log-probability of a text without tokens is 0.
             if tokens.shape[1] > 1:
@@ -241,6 +247,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line; no layers if the model has none."""
+        require_examples(examples)
         maps = []
         for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:

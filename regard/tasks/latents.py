@@ -76,7 +76,7 @@ def measure_elbo(
         divergence = kl_from_standard_normal(mean, log_variance).flatten(1).sum(1).cpu()
         return zip(log_probs, divergence, mean.flatten(1).cpu(), strict=True)
 
-    measured = map_batches(measure, task.batches(examples))
+    measured = map_batches(measure, task.batches(examples), description="Encoding")
     log_probs, divergence, means = map(torch.stack, zip(*measured, strict=True))
     bound, kl, ones = log_probs - divergence, divergence.tolist(), [1.0] * len(log_probs)
     quotients = {name: float(bound.sum()) / number for name, number in per.items()}

@@ -1,13 +1,16 @@
 """Metrics by name: of predictions, of n-best lists, and the perplexity of targets."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from regard.core.config import within
+from regard.core.progress import track
 from regard.core.tables import pick
 from regard.metrics.result import Result
 from regard.metrics.table import ERROR_RATES, METRICS
 from regard.metrics.text.error_rates import nbest_accuracy
+from regard.training.loop import Validation
 
 LOSS = "loss"
 """The validation loss, as a criterion for the best weights."""
@@ -55,7 +58,7 @@ def measure(
     """
     best = [texts[0] for texts in candidates]
     results = {}
-    for name in names:
+    for name in track(names, "Computing metrics", total=len(names)):
         if num_best := _parse_num_best(name):
             n_best = [texts[:num_best] for texts in candidates]
             results[name] = nbest_accuracy(n_best, references, num_bootstrap=num_bootstrap)
@@ -73,3 +76,17 @@ def _parse_num_best(name: str) -> int:
     """Return N for `accuracy@N`, and 0 for any other name."""
     match = re.fullmatch(r"accuracy@(\d+)", name)
     return int(match[1]) if match else 0
+
+
+def nll_validation(mean_nll: Callable[[], float]) -> Callable[[], Validation]:
+    """Return a function that measures the mean loss and the perplexity.
+
+    Args:
+        mean_nll: Returns the mean negative log-likelihood of the validation data, in nats.
+    """
+
+    def validate() -> Validation:
+        nll = mean_nll()
+        return Validation(value=-nll, metrics={LOSS: nll, PERPLEXITY: math.exp(nll)})
+
+    return validate

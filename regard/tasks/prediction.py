@@ -13,11 +13,17 @@ from torch import Tensor
 
 from regard.attention.recording import AttentionMaps
 from regard.data.text.tokenizers import Tokenizer
+from regard.plots.html import join, paragraph, table
 from regard.search.hypothesis import Hypothesis
+from regard.tasks.attention_plots import attention_svg, image_svg
+from regard.tasks.notebook import count, shorten
 
 COPYING = "copying"
 """The kind of a map of copying probabilities: a row sums to the probability that its token is
 copied."""
+
+MAX_PLOTTED = 80
+"""Maximum number of tokens of a source or a target that a notebook plots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,18 @@ class Prediction:
     """Log-probability of each token."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
     """The predicted image, (Y, X, 3), if the task predicts images."""
+
+    def __repr__(self) -> str:
+        tokens = f", {count(len(self.tokens), 'token')}" if self.tokens else ""
+        return f"Prediction({shorten(self.text)!r}, log_prob={self.log_prob:.4g}{tokens})"
+
+    def _repr_html_(self) -> str:
+        title = paragraph(f"{self.text} (log-probability {self.log_prob:.4g})")
+        if self.image is not None:
+            return join(title, image_svg(self.image))
+        probs = [f"{math.exp(value):.3f}" for value in self.token_log_probs]
+        rows = list(zip(self.tokens, probs, strict=True))
+        return join(title, table(["token", "probability"], rows)) if rows else title
 
     @classmethod
     def empty(cls) -> "Prediction":
@@ -101,6 +119,21 @@ class AttentionMap:
     """The source image, (Y, X, 3), or the source video, (F, Y, X, 3), if there is one."""
     recording: Recording | None = None
     """The source recording, if there is one."""
+
+    def __repr__(self) -> str:
+        target, source = (shorten(" ".join(tokens)) for tokens in self.labels)
+        num_layers, num_heads, num_rows, num_columns = self.weights.shape
+        return (
+            f"AttentionMap({count(num_rows, 'target token')} {target!r} × "
+            f"{count(num_columns, 'source token')} {source!r}, {count(num_layers, 'layer')}, "
+            f"{count(num_heads, 'head')}, {self.kind})"
+        )
+
+    def _repr_html_(self) -> str:
+        is_large = max(self.weights.shape[2:]) > MAX_PLOTTED and self.image is None
+        if not self.weights.shape[0] or (is_large and self.recording is None):
+            return paragraph(repr(self))
+        return join(paragraph(repr(self)), attention_svg(self))
 
     @classmethod
     def of_self_attention(cls, tokens: tuple[str, ...], recorded: AttentionMaps) -> "AttentionMap":

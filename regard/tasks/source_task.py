@@ -9,7 +9,8 @@ from regard.data.labels import LabelledBatches
 from regard.data.modality import SourceField
 from regard.models.encoders import max_tokens
 from regard.models.interfaces import Encoder
-from regard.tasks.base import AnyRecipe, EncoderBatch, Task
+from regard.tasks.base import AnyRecipe, Task
+from regard.tasks.batches import EncoderBatch
 
 
 def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:
@@ -95,8 +96,11 @@ class EncoderTask(SourceTask[AnyRecipe]):
         return self.source_field.shorten(item, max_length)
 
     def encoder_batches(self, sources: Sequence[Any]) -> Iterator[EncoderBatch]:
-        """Yield sources as inputs of the encoder, in batches of similar length."""
+        """Return sources as inputs of the encoder, in batches of similar length."""
         if not sources:
-            return
-        for batch in self.item_batches(self.encoder_items(sources), [0] * len(sources)).epoch(0):
-            yield EncoderBatch(self.inputs(batch), batch.source_mask, batch.rows)
+            return iter(())
+        batches = self.item_batches(self.encoder_items(sources), [0] * len(sources))
+        return (
+            EncoderBatch(self.inputs(batch), batch.source_mask, batch.rows)
+            for batch in batches.epoch(0)
+        )

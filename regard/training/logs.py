@@ -1,25 +1,20 @@
-"""Training log: running averages, a JSON-lines file and the progress display."""
+"""Training log: running averages and a JSON-lines file of events."""
 
 import json
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from regard.core.device import sum_dtype
 from regard.core.files import append_json_line, read_json_lines, write_text
-from regard.core.logging import is_first_process, logger
-
-NOTEWORTHY_WAITING = 0.05
-"""Share of time waiting for data above which the log reports it."""
-
-Row = dict[str, Any]
-"""One event: `kind`, `step` and the fields of that kind of event."""
+from regard.core.progress import without_progress
+from regard.training.display import Display, Plan, Row
 
 
 class Meter:
@@ -29,7 +24,7 @@ class Meter:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(4, dtype=torch.float64, device=device)
+        self._sums = torch.zeros(4, dtype=sum_dtype(device), device=device)
         self.reset()
 
     def reset(self) -> None:
@@ -93,7 +88,7 @@ class Meter:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a state returned by `state`."""
-        self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        self._sums.copy_(torch.tensor(state["sums"], dtype=self._sums.dtype))
         self.num_steps = state["num_steps"]
         self._num_tokens = state["num_tokens"]
         self._waited = state.get("waited", 0.0)  # missing in states of older versions
@@ -101,81 +96,6 @@ class Meter:
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started
-
-
-class Display:
-    """Base class of progress displays; shows nothing."""
-
-    def start(self, step: int, total_steps: int) -> None:
-        """Start at a step; `total_steps` is 0 if unknown."""
-
-    def advance(self, step: int) -> None:
-        """Record a step. Called at every step, so it must be cheap."""
-
-    def show(self, row: Row) -> None:
-        """Show an event."""
-
-    def stop(self) -> None:
-        """Finish the display."""
-
-
-class BarDisplay(Display):
-    """Progress bar with the latest training metrics; other events are printed above it."""
-
-    def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            TimeRemainingColumn(),
-        )
-
-    def start(self, step: int, total_steps: int) -> None:
-        """Start at a step."""
-        total = total_steps or None
-        self._task = self._bar.add_task("Training", total=total, completed=step, numbers="")
-        self._bar.start()
-
-    def advance(self, step: int) -> None:
-        """Advance the bar."""
-        self._bar.update(self._task, completed=step)
-
-    def show(self, row: Row) -> None:
-        """Show training metrics beside the bar and other events above it."""
-        if row["kind"] == "train":
-            self._bar.update(self._task, numbers=_describe_numbers(row))
-        else:
-            self._bar.console.print(describe(row), markup=False, highlight=False)
-
-    def stop(self) -> None:
-        """Stop updating the bar."""
-        self._bar.stop()
-
-
-class LineDisplay(Display):
-    """One line of text per event, through the package's logger."""
-
-    def __init__(self) -> None:
-        self._total_steps = 0
-        self._first: tuple[int, float] | None = None
-
-    def start(self, step: int, total_steps: int) -> None:
-        """Start at a step."""
-        self._total_steps, self._first = total_steps, None
-
-    def show(self, row: Row) -> None:
-        """Log a line, with the remaining time if it can be estimated."""
-        logger.info("%s%s", describe(row), self._time_left(row) if row["kind"] == "train" else "")
-
-    def _time_left(self, row: Row) -> str:
-        step, seconds = row["step"], row.get("seconds", 0.0)
-        first_step, first_seconds = self._first or (step, seconds)
-        self._first = first_step, first_seconds
-        if step == first_step or step > self._total_steps:
-            return ""
-        remaining = (self._total_steps - step) * (seconds - first_seconds) / (step - first_step)
-        return f", {remaining / 60:.0f} min left"
 
 
 class TrainingLog:
@@ -186,13 +106,20 @@ class TrainingLog:
         self._display = display
 
     @contextmanager
-    def shown(self, step: int, total_steps: int) -> Iterator[None]:
+    def shown(self, plan: Plan) -> Iterator[None]:
         """Start the display, and stop it at the end of the block."""
-        self._display.start(step, total_steps)
+        best = [row for row in read_json_lines(self._path) if row.get("is_best")]
+        self._display.start(replace(plan, best=best[-1] if best else None))
         try:
-            yield
+            # The display shows validations itself.
+            with without_progress():
+                yield
         finally:
             self._display.stop()
+
+    def validating(self) -> AbstractContextManager[None]:
+        """Return a context that records a validation."""
+        return self._display.validating()
 
     def advance(self, step: int) -> None:
         """Record a step."""
@@ -208,37 +135,3 @@ class TrainingLog:
         rows = [row for row in read_json_lines(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))
-
-
-def choose_display() -> Display:
-    """Return a progress bar on a terminal, plain lines otherwise."""
-    return BarDisplay() if sys.stdout.isatty() and is_first_process() else LineDisplay()
-
-
-def describe(row: Row) -> str:
-    """Format an event as one line of text."""
-    numbers = _describe_numbers(row)
-    return f"{row['kind']}: step {row['step']:,}" + (f", {numbers}" if numbers else "")
-
-
-def _describe_numbers(row: Row) -> str:
-    omitted = ["kind", "step", "seconds", "waiting", "is_best"]
-    if "loss" in row:
-        # `value` repeats one of the metrics, possibly negated.
-        omitted.append("value")
-    numbers = [
-        f"{name.replace('_', ' ')} {_number(value)}"
-        for name, value in row.items()
-        if name not in omitted
-    ]
-    if row.get("is_best"):
-        numbers.append("best so far")
-    if row.get("waiting", 0.0) > NOTEWORTHY_WAITING:
-        numbers.append(f"{row['waiting']:.0%} of the time waiting for data")
-    return ", ".join(numbers)
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -4,18 +4,21 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from regard.core.device import sum_dtype
 from regard.core.errors import DataError, RegardError
 from regard.training import checkpoint
-from regard.training.logs import Display, Meter, TrainingLog, choose_display
+from regard.training.display import Display, Plan, choose_display
+from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
+from regard.training.overfitting import report_overfitting
 from regard.training.prefetch import prefetch
 from regard.training.schedules import build_schedule, is_better
 from regard.training.settings import TrainConfig
@@ -69,6 +72,12 @@ class Progress:
     """Step of the best validation."""
     bad_validations: int = 0
     """Validations since the best one."""
+    lowest_loss: float | None = None
+    """Lowest validation loss so far."""
+    higher_losses: int = 0
+    """Validations with a higher loss since the lowest one or the last report of over-fitting."""
+    is_overfitting_reported: bool = False
+    """Whether over-fitting has been reported since the best validation."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class Trainer:
         loss: Callable[[Any], Loss],
         validate: Callable[[], Validation],
         display: Display | None = None,
+        unit: str = "tok",
     ) -> None:
         """Set up training without writing to the run folder.
 
@@ -109,7 +119,8 @@ class Trainer:
             batches: The training data.
             loss: Computes the loss of a batch.
             validate: Evaluates the model; called in evaluation mode, without gradients.
-            display: Progress display; a progress bar or plain lines if not given.
+            display: Progress display; a progress bar or log lines if not given.
+            unit: Unit of `num_target_tokens` in the progress display.
         """
         self.progress = Progress()
         self._model = model
@@ -120,8 +131,8 @@ class Trainer:
         self._validation = validate
         freeze(model, config.freeze)
         self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
-        self._total_steps = _count_steps(config, batches)
-        self._schedule = build_schedule(config.schedule, self._total_steps)
+        self._plan = _make_plan(config, batches, unit=unit)
+        self._schedule = build_schedule(config.schedule, self._plan.total_steps)
         self._log_file = TrainingLog(run / "journal.jsonl", display or choose_display())
         self._interrupts = Interrupts()
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
@@ -143,7 +154,8 @@ class Trainer:
         self._clear_later_steps()
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
-        with self._interrupts, self._log_file.shown(self.progress.step, self._total_steps):
+        plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
+        with self._interrupts, self._log_file.shown(plan):
             try:
                 stopped = self._train()
                 self._try_average()
@@ -209,11 +221,12 @@ class Trainer:
     def _backward(self, group: list[Any]) -> Tensor:
         set_training(self._model)
         self._optimizer.zero_grad()
-        sums = torch.zeros(3, dtype=torch.float64, device=self._device)
+        dtype = sum_dtype(self._device)
+        sums = torch.zeros(3, dtype=dtype, device=self._device)
         for batch in group:
             loss = self._loss(batch)
             loss.total.backward()  # type: ignore[no-untyped-call]
-            sums += torch.stack([loss.total.detach().double(), loss.nll.double(), loss.count])
+            sums += torch.stack([loss.total.detach().to(dtype), loss.nll.to(dtype), loss.count])
         return sums
 
     def _set_learning_rate(self) -> None:
@@ -268,6 +281,8 @@ class Trainer:
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
             self._record("valid", result)
+            loss = result.metrics.get("loss", math.nan)
+            report_overfitting(self.progress, loss, patience=self._config.patience)
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
@@ -276,7 +291,7 @@ class Trainer:
         rng = checkpoint.rng_states()
         self._model.eval()
         try:
-            with torch.no_grad(), self._meter.paused():
+            with torch.no_grad(), self._meter.paused(), self._log_file.validating():
                 return self._validation()
         finally:
             set_training(self._model)
@@ -288,6 +303,7 @@ class Trainer:
             checkpoint.save_weights(self._model, self._run / "model.safetensors")
             self.progress.best, self.progress.best_step = result.value, self.progress.step
             self.progress.bad_validations = 0
+            self.progress.is_overfitting_reported = False
         self._write(kind, {"value": result.value, **result.metrics, "is_best": is_best})
 
     def _try_average(self) -> None:
@@ -346,8 +362,8 @@ class Trainer:
         self._log_file.write({**row, **values})
 
 
-def _count_steps(config: TrainConfig, batches: Batches) -> int:
-    """Return the total number of updates, 0 if unknown."""
+def _make_plan(config: TrainConfig, batches: Batches, *, unit: str) -> Plan:
+    """Return the limits of a run that starts at step 0."""
     num_batches = batches.num_batches(0)
     if not num_batches:
         raise DataError(
@@ -355,4 +371,12 @@ def _count_steps(config: TrainConfig, batches: Batches) -> int:
         )
     per_epoch = math.ceil(num_batches / config.accumulate)
     limits = (config.max_steps, config.max_epochs * per_epoch)
-    return min((limit for limit in limits if limit), default=0)
+    return Plan(
+        total_steps=min((limit for limit in limits if limit), default=0),
+        max_seconds=config.max_minutes * 60,
+        steps_per_epoch=per_epoch,
+        max_epochs=config.max_epochs,
+        validate_every=config.validate_every,
+        patience=config.patience,
+        unit=unit,
+    )

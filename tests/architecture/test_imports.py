@@ -103,7 +103,11 @@ def test_softmax_over_keys_is_in_one_file_only():
     assert {relative(path) for path in FILES if takes_softmax(path)} == {"attention/attend.py"}
 
 
-def test_functions_import_optional_packages_only():
+SLOW_PACKAGES = {"matplotlib", "sacrebleu"}
+"""Packages that take longer to import than a prediction takes, and that few functions use."""
+
+
+def test_functions_import_optional_and_slow_packages_only():
     # A command imports what it needs, so that --help is quick.
     outside_cli = [path for path in FILES if not relative(path).startswith("cli/")]
     inner = {
@@ -111,7 +115,7 @@ def test_functions_import_optional_packages_only():
         for path in outside_cli
         for function in functions(parse(path))
         for name in imported(function)
-        if name.partition(".")[0] not in optional_packages()
+        if name.partition(".")[0] not in optional_packages() | SLOW_PACKAGES
     }
     assert inner == set()
 

@@ -1,6 +1,12 @@
 import pytest
 
-from regard.cli.arguments import split_arguments, split_columns
+from regard.cli.arguments import (
+    is_override,
+    overrides_last,
+    split_arguments,
+    split_columns,
+    split_training_arguments,
+)
 from regard.core.errors import ConfigError
 
 
@@ -49,3 +55,26 @@ def test_message_for_one_file_is_singular():
 
 def test_spaces_between_columns_are_stripped():
     assert split_columns("source, target,-") == ("source", "target", "-")
+
+
+def test_overrides_are_moved_behind_other_arguments():
+    arguments = ["search.beams=1", "run", "--out", "a=b", "two words", "train.seed=2", "-q"]
+    assert overrides_last(arguments, options_with_value={"--out"}) == [
+        "run",
+        "--out",
+        "a=b",
+        "two words",
+        "-q",
+        "search.beams=1",
+        "train.seed=2",
+    ]
+
+
+@pytest.mark.parametrize("argument", ["x = 3", "2+2=", "./a=b", "data/a=b", "fsdd:speaker=theo"])
+def test_texts_and_paths_are_no_overrides(argument):
+    assert not is_override(argument)
+
+
+def test_columns_and_seed_are_overrides_of_a_recipe():
+    paths, overrides = split_training_arguments(["a.tsv"], columns="source,target", seed=3)
+    assert (paths, overrides) == (["a.tsv"], ['data.columns=["source", "target"]', "seed=3"])

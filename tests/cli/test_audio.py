@@ -126,7 +126,7 @@ def test_unreadable_recording_among_others_has_an_empty_line(
     nothing = refused("predict", run, tmp_path, "--chunk", 5)
     assert nothing == refused("predict", run, tmp_path)
     assert nothing.startswith(
-        f"No recording can be read. First: {tmp_path / '0.wav'} is not a WAVE"
+        f"No recording can be read. First: {tmp_path / '0.wav'} is not a recording"
     )
 
 
@@ -232,3 +232,53 @@ def test_recipe_is_chosen_for_a_file_of_transcripts(folder, regard, tmp_path):
 def test_audio_data_sets_are_shown(regard):
     result = regard("data", "show", "tones:20", "--num", 1)
     assert result.lines[1].startswith("tones/0/")
+
+
+MP3 = b"ID3\4\0\0\0\0\0\x23TSSE" + bytes(100)
+M4A = b"\0\0\0\x20ftypM4A \0\0\0\0" + bytes(100)
+
+
+@pytest.fixture
+def without_soundfile(monkeypatch):
+    monkeypatch.setattr("regard.data.formats.find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "claim"),
+    [("mp3", MP3, "pip install 'regard[audio]'"), ("m4a", M4A, "`ffmpeg -i 0.m4a 0.wav`")],
+)
+def test_recordings_that_are_not_read_name_package_or_conversion(
+    refused, run, tmp_path, without_soundfile, suffix, content, claim
+):
+    rows = []
+    for number in range(12):
+        name = f"in/{'ab'[number % 2]}/{number}.{suffix}"
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+        rows.append(f"{name}\t{('zero', 'one')[number % 2]}\n")
+    (tmp_path / "m.tsv").write_text("".join(rows))
+    for data in ("m.tsv", "in"):
+        assert claim in refused("train", tmp_path / data, "--out", tmp_path / "run")
+    assert claim in refused("predict", run, tmp_path / "in")
+    for command in ("predict", "show"):
+        assert claim in refused(command, run, tmp_path / f"in/a/0.{suffix}")
+    assert claim in refused("evaluate", run, tmp_path / "m.tsv")
+    (tmp_path / "o").write_bytes(content)
+    assert "is a recording in a format that is not read" in refused("predict", run, tmp_path / "o")
+
+
+def test_an_image_given_to_a_model_of_recordings_is_refused(refused, run, tmp_path):
+    path = tmp_path / "p.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    for command in ("predict", "show"):
+        message = refused(command, run, path)
+        assert message == f"{path} is an image (PNG), but must be a recording."
+
+
+def test_recordings_are_read_by_soundfile_if_it_is_installed(regard, run, folder, tmp_path):
+    soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
+    example = find_data("tones:30").train[0]
+    audio = open_audio(example.source, max_seconds=9)
+    for name in ("a.flac", "a.ogg", "a.mp3"):
+        soundfile.write(tmp_path / name, audio.samples, audio.rate)
+    assert len(regard("predict", run, tmp_path).lines) == 3

@@ -62,10 +62,10 @@ def test_reduce_needs_shared_labels(refused, run, tmp_path):
 
 def test_unknown_plot_formats_are_refused_first(refused, run, tmp_path):
     message = refused("anomalies", run, NORMAL, ANOMALOUS, "--out", "x.gif")
-    assert message == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
+    assert message == "`--out` must end in .png, .svg, .pdf or .html, but is 'x.gif'."
     file = tmp_path / "x.rgd"
     message = refused("compress", run, NORMAL, "--out", file, "--plot", "x.gif")
-    assert message == "`--plot` must end in .png, .svg or .html, but is 'x.gif'."
+    assert message == "`--plot` must end in .png, .svg, .pdf or .html, but is 'x.gif'."
     assert not file.exists()
 
 

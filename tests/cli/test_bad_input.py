@@ -112,6 +112,7 @@ def test_option_that_is_not_a_number_is_refused(regard, tiny_run):
         (b"a b\n\xff\n", "line 2, is not UTF-8"),
         (b"a\0b\n", "line 1, holds a NUL byte"),
         (LONG_LINE, "has 1,200,000 bytes"),
+        (b"ID3\4\0\0", "is a recording (MP3), but must be text."),
     ],
 )
 def test_invalid_sources_are_refused(refused, tiny_run, tmp_path, content, message):

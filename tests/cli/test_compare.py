@@ -26,7 +26,7 @@ def test_runs_are_compared_in_the_terminal(regard, two_runs):
 
 
 def test_json_is_printed_to_standard_output(regard, two_runs):
-    values = json.loads(regard("compare", *two_runs, "--json", "-").out)
+    values = json.loads(regard("compare", *two_runs, "--json").out)
     first, second = values["runs"]
     assert first["differences"] == {}
     assert second["differences"]["bleu"]["p_value"] < 0.05
@@ -34,10 +34,19 @@ def test_json_is_printed_to_standard_output(regard, two_runs):
 
 def test_json_and_page_are_written_to_files(regard, two_runs, tmp_path):
     json_file, page = tmp_path / "new" / "numbers.json", tmp_path / "page.html"
-    result = regard("compare", *two_runs, "--json", json_file, "--html", page)
+    result = regard("compare", *two_runs, "-o", json_file, "--out", page)
     assert result.lines[-2:] == [str(json_file), str(page)]
     assert json.loads(json_file.read_text(encoding="utf-8"))["num_examples"] == 30
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_page_can_still_be_named_by_its_own_option(regard, two_runs, tmp_path):
+    page = tmp_path / "page.html"
+    assert regard("compare", *two_runs, "--html", page).lines[-1] == str(page)
+
+
+def test_unknown_kind_of_file_is_refused(refused, two_runs):
+    assert "`--out` must end in .html or .json" in refused("compare", *two_runs, "-o", "a.csv")
 
 
 def test_single_run_is_refused(refused, tiny_run):

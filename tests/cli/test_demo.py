@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from regard.cli.model import demo as command
 from regard.data.datasets.catalog import find_data
 from regard.data.splits import Splits
 from regard.runs.parallel import train_and_report
@@ -16,7 +17,7 @@ SMALL_TRANSFORMER = (
 
 
 @pytest.fixture
-def small_demo(monkeypatch, tiny_settings):
+def small_demo(monkeypatch, tiny_settings, with_reports):
     """The demo with tiny models, two steps of training and a small test set."""
     few_steps = ("train.max_steps=2", "train.validate_every=1")
     settings = {"bahdanau2015": tiny_settings, "vaswani2017": SMALL_TRANSFORMER}
@@ -70,3 +71,11 @@ def test_interrupted_demo_prints_how_to_resume(regard, monkeypatch, tmp_path):
     result = regard("demo", "--out", tmp_path)
     assert result.code == 130
     assert "Run the same command to resume." in result.err
+
+
+def test_command_is_named_by_its_path_if_it_is_not_found(monkeypatch):
+    monkeypatch.setattr("sys.argv", [".venv/bin/regard", "demo"])
+    monkeypatch.setenv("PATH", "")
+    assert command.command_name() == ".venv/bin/regard"
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert command.command_name() == "regard"

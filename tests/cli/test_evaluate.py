@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -68,3 +69,44 @@ def test_score_of_a_prediction_equals_its_log_probability(regard, tiny_run, tmp_
     pairs.write_text(f"a b c d\t{best['text']}\n", encoding="utf-8")
     result = regard("score", tiny_run.folder, pairs)
     assert float(result.out) == pytest.approx(best["log_prob"], abs=1e-3)
+
+
+def test_test_set_of_the_run_is_the_default(regard, tiny_run, reverse_files):
+    expected = regard("evaluate", tiny_run.folder, reverse_files.test)
+    result = regard("evaluate", tiny_run.folder)
+    assert (result.code, result.out) == (0, expected.out)
+    scores = regard("score", tiny_run.folder)
+    assert scores.out == regard("score", tiny_run.folder, reverse_files.test).out
+
+
+def test_run_without_a_test_set_is_refused(refused, tiny_run, tmp_path):
+    folder = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    (folder / "test.jsonl").unlink()
+    for command in ("evaluate", "score"):
+        message = refused(command, folder)
+        assert message.startswith(f"{folder} holds no test set: test.jsonl")
+
+
+def test_columns_without_a_file_are_refused(refused, tiny_run):
+    for option, value in (("--columns", "source,target"), ("--on-error", "skip")):
+        assert f"`{option}` is for a file" in refused("evaluate", tiny_run.folder, option, value)
+
+
+def test_overrides_change_the_search(regard, tiny_run, reverse_files):
+    arguments = ("evaluate", tiny_run.folder, reverse_files.test)
+    greedy = regard(*arguments, "search.beams=1")
+    assert greedy.out == regard(*arguments, "--beam", 1).out
+    assert greedy.out == regard("evaluate", "search.beams=1", *arguments[1:]).out
+    short = regard(*arguments, "search.max_ratio=0", "search.max_extra=1")
+    assert short.out != greedy.out
+
+
+def test_unknown_override_is_refused(refused, tiny_run):
+    assert "'search.beams'" in refused("evaluate", tiny_run.folder, "serch.beams=1")
+    assert "'beams'" in refused("evaluate", tiny_run.folder, "search.beems=1")
+
+
+def test_result_is_written_to_a_file(regard, tiny_run, tmp_path):
+    out = tmp_path / "result.json"
+    assert regard("evaluate", tiny_run.folder, "--json", "-o", out).lines == [str(out)]
+    assert json.loads(out.read_text(encoding="utf-8"))["num_examples"] == 30

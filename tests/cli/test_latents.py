@@ -54,11 +54,24 @@ def plain(reverse_files, tmp_path_factory):
 
 
 @pytest.mark.parametrize("arguments", [("sample",), ("interpolate", FIRST, LAST)])
-def test_out_is_refused_for_texts(refused, variational, arguments, tmp_path):
+def test_texts_are_written_to_text_files(regard, refused, variational, arguments, tmp_path):
     command, *ends = arguments
     message = refused(command, variational.folder, *ends, "--out", tmp_path / "texts.svg")
-    assert "those of this run are latents of texts, which are printed" in message
+    assert message.startswith("`--out` must be a text file")
     assert not (tmp_path / "texts.svg").exists()
+    out = tmp_path / "texts.txt"
+    assert regard(command, variational.folder, *ends, "--out", out).lines == [str(out)]
+    texts = regard(command, variational.folder, *ends).out
+    assert out.read_text(encoding="utf-8") == texts
+
+
+def test_beams_are_search_settings(regard, variational):
+    arguments = ("interpolate", variational.folder, FIRST, LAST)
+    assert regard(*arguments, "--beam", 3).out == regard(*arguments, "search.beams=3").out
+    assert (
+        regard(*arguments, "--beam", 1).out
+        == regard("interpolate", "search.beams=1", *arguments[1:]).out
+    )
 
 
 def test_samples_depend_on_the_seed_alone(regard, variational):
@@ -202,7 +215,7 @@ def test_search_overrides_are_refused_for_images(refused, image_run, tmp_path):
 
 def test_unknown_plot_format_is_refused(refused, image_run):
     line = refused("sample", image_run.folder, "--out", "x.gif")
-    assert line == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
+    assert line == "`--out` must end in .png, .svg, .pdf or .html, but is 'x.gif'."
 
 
 def test_missing_images_are_refused(refused, image_run):

@@ -215,3 +215,53 @@ def test_weight_without_a_reranker_gives_a_warning(regard, tiny_run, sources):
     result = regard("predict", tiny_run.folder, sources, "--rerank-weight", 2)
     assert result.err == "`--rerank-weight` is 2, but has no effect without `--rerank`.\n"
     assert result.out == regard("predict", tiny_run.folder, sources).out
+
+
+def test_sentence_is_the_source(regard, tiny_run):
+    expected = tiny_run.predictor.translate(["a b c"])
+    assert regard("predict", tiny_run.folder, "a b c").lines == expected
+    assert regard("predict", "search.beams=5", tiny_run.folder, "a b c").lines == expected
+
+
+def test_word_is_the_source_and_reported(regard, tiny_run):
+    result = regard("predict", tiny_run.folder, "a")
+    assert result.lines == tiny_run.predictor.translate(["a"])
+    assert "'a' is not a file" in result.err
+    assert regard("predict", tiny_run.folder, "a", "-q").err == ""
+
+
+def test_missing_file_is_refused(refused, tiny_run):
+    assert refused("predict", tiny_run.folder, "none.txt") == "none.txt does not exist."
+
+
+def test_seed_is_that_of_the_search(regard, tiny_run, sources):
+    arguments = ("predict", tiny_run.folder, sources, "search.temperature=1.5")
+    expected = regard(*arguments, "search.seed=4").lines
+    assert regard(*arguments, "--seed", 4).lines == expected
+    assert regard(*arguments, "--seed", 5).lines != expected
+
+
+def test_predictions_are_written_to_a_file(regard, tiny_run, sources, tmp_path):
+    out = tmp_path / "new" / "targets.txt"
+    assert regard("predict", tiny_run.folder, sources, "-o", out).lines == [str(out)]
+    written = out.read_text(encoding="utf-8")
+    assert written == regard("predict", tiny_run.folder, sources).out
+
+
+def test_existing_output_is_kept_after_an_error(refused, tiny_run, tmp_path):
+    out = tmp_path / "targets.txt"
+    out.write_text("old\n", encoding="utf-8")
+    refused("predict", tiny_run.folder, "none.txt", "-o", out)
+    assert out.read_text(encoding="utf-8") == "old\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["targets.txt"]
+
+
+def test_folder_as_output_of_texts_is_refused(refused, tiny_run, sources, tmp_path):
+    message = refused("predict", tiny_run.folder, sources, "-o", tmp_path)
+    assert message == f"`--out` must be a file, but {tmp_path} is a folder."
+
+
+def test_notice_at_a_terminal_that_standard_input_is_read(regard, tiny_run, monkeypatch):
+    monkeypatch.setattr("regard.cli.model.predict.is_terminal", lambda: True)
+    assert "Ctrl-D" in regard("predict", tiny_run.folder, stdin="").err
+    assert regard("predict", tiny_run.folder, "a b").err == ""

@@ -39,6 +39,31 @@ def test_plot_can_be_saved_as_svg(regard, tiny_run, tmp_path):
     assert ElementTree.parse(tmp_path / "map.svg").getroot().tag.endswith("}svg")
 
 
+def test_plot_can_be_saved_as_pdf(regard, tiny_run, tmp_path):
+    for name in ("map.pdf", "again.pdf"):
+        result = regard("show", tiny_run.folder, SENTENCE, "-o", tmp_path / name)
+        assert result.lines[-1] == str(tmp_path / name)
+    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "map.pdf").read_bytes() == (tmp_path / "again.pdf").read_bytes()
+
+
+def test_unknown_kind_of_file_is_refused_before_the_run_is_loaded(refused, tmp_path):
+    assert "`--out` must end in" in refused("show", tmp_path / "none", SENTENCE, "-o", "map.bmp")
+
+
+def test_overrides_change_the_search(regard, tiny_run):
+    arguments = ("search.max_ratio=0", "search.max_extra=1")
+    first = regard("show", tiny_run.folder, SENTENCE, *arguments)
+    assert len(first.lines[0].split()) == 1
+    assert regard("show", *arguments, tiny_run.folder, SENTENCE).out == first.out
+    assert regard("show", tiny_run.folder, SENTENCE, "--beam", 1).code == 0
+
+
+def test_file_in_place_of_a_sentence_is_refused(refused, tiny_run, reverse_files):
+    assert "is a file" in refused("show", tiny_run.folder, reverse_files.test)
+    assert refused("show", tiny_run.folder, "none.txt") == "none.txt does not exist."
+
+
 def test_plot_can_be_saved_as_html(regard, tiny_run, tmp_path):
     regard("show", tiny_run.folder, SENTENCE, "--out", tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
@@ -46,7 +71,7 @@ def test_plot_can_be_saved_as_html(regard, tiny_run, tmp_path):
 
 def test_unknown_kind_of_file_is_refused(refused, tiny_run, tmp_path):
     message = refused("show", tiny_run.folder, SENTENCE, "--out", tmp_path / "map.bmp")
-    assert "must end in .png, .svg or .html, but is" in message
+    assert "`--out` must end in .png, .svg, .pdf or .html, but is" in message
     assert not (tmp_path / "map.bmp").exists()
 
 
@@ -105,7 +130,7 @@ class TestImages:
         assert upper[:30] == "▓" * 30
         assert upper[32:34] == "▓▓" and upper[58:60] == "  "
 
-    @pytest.mark.parametrize("ending", ["png", "svg", "html"])
+    @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "html"])
     def test_image_can_be_saved(self, regard, tiny_run, tmp_path, ending):
         path = tmp_path / f"map.{ending}"
         result = regard("show", tiny_run.folder, SENTENCE, "--target", "e d", "--out", path)
@@ -113,9 +138,17 @@ class TestImages:
         if ending == "png":
             with Image.open(path) as image:
                 assert image.width > 3 * image.height
+        elif ending == "pdf":
+            assert path.read_bytes().startswith(b"%PDF")
         else:
             assert path.read_text(encoding="utf-8").count("<image ") == 4
 
     def test_unknown_kind_of_file_is_refused(self, refused, tiny_run, tmp_path):
         message = refused("show", tiny_run.folder, SENTENCE, "--out", tmp_path / "map.bmp")
-        assert "must end in .png, .svg or .html, but is" in message
+        assert "`--out` must end in .png, .svg, .pdf or .html, but is" in message
+
+
+def test_a_recording_given_to_a_model_of_text_is_refused(refused, tiny_run, tmp_path):
+    path = tmp_path / "o.mp3"
+    path.write_bytes(b"ID3\4\0\0")
+    assert "is a recording (MP3), but must be text." in refused("show", tiny_run.folder, path)

@@ -92,7 +92,8 @@ def test_report_plots_recordings(run):
     predictor = load(run, "cpu")
     held, config = str(run.parent / "held.tsv"), predictor.recipe.data
     examples = predictor.read_split((held,), "test", config=config)
-    path = write_report(run, predictor, predictor.evaluate(examples), title="Tones", num_maps=1)
+    evaluation = predictor.evaluate(examples)
+    path = write_report(run, predictor, evaluation, examples=examples, num_maps=1)
     page = path.read_text(encoding="utf-8")
     assert "test recordings" in page
     assert "frequencies of the recording over time" in page

@@ -10,8 +10,13 @@ from regard.cli.output import print_json, print_results
 
 def anomalies(
     run: OneRun,
-    data: Annotated[str, Argument(help="Images or sentences; normal ones if ANOMALOUS is given.")],
-    anomalous: Annotated[str | None, Argument(help="Anomalies to separate from DATA.")] = None,
+    data: Annotated[
+        str,
+        Argument(metavar="DATA", help="Images or sentences; normal ones if ANOMALOUS is given."),
+    ],
+    anomalous: Annotated[
+        str | None, Argument(metavar="[ANOMALOUS]", help="Anomalies to separate from DATA.")
+    ] = None,
     false_alarms: Annotated[
         float, Option(help="Share of normal items above the threshold.")
     ] = 0.05,

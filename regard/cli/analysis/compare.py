@@ -1,55 +1,70 @@
 """`regard compare`: compare runs on one test set, with significance tests."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device
+from regard.cli.completion import complete_run
+from regard.cli.options import OUT, Device, Json
 from regard.cli.output import print_json
 
 if TYPE_CHECKING:
     from regard.studies.compare.comparison import Comparison
 
-STANDARD_OUTPUT = "-"
-
 
 def compare(
     run: Annotated[
-        list[str], Argument(metavar="RUN RUN...", help="Run folders; the first is the baseline.")
+        list[str],
+        Argument(
+            metavar="RUN RUN...",
+            help="Run folders; the first is the baseline.",
+            autocompletion=complete_run,
+        ),
     ],
-    as_json: Annotated[str | None, Option("--json", help="A JSON file, or - to print it.")] = None,
-    html: Annotated[Path | None, Option(help="A file for a page with tables and plots.")] = None,
+    as_json: Json = False,
+    out: Annotated[
+        list[Path] | None,
+        Option(
+            *OUT,
+            "--html",
+            help="A file for tables and plots (.html) or for all numbers (.json); twice for both.",
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Compare runs on their common test set, each with the first."""
+    from regard.core.files import check_suffix
     from regard.studies.compare import comparison
 
+    for file in out or ():
+        check_suffix(file, "--out", ".html", ".json")
     folders = [Path(folder) for folder in run]
-    report(comparison.compare(folders, device=device), as_json=as_json, html=html)
+    report(comparison.compare(folders, device=device), files=out or (), as_json=as_json)
 
 
-def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) -> None:
-    """Print a comparison, and write it to the given files.
+def report(comparison: "Comparison", *, files: Sequence[Path], as_json: bool) -> None:
+    """Print a comparison, and write it to files.
 
     Args:
         comparison: The comparison.
-        as_json: A file for JSON; `-` prints it instead of the tables.
-        html: A file for the page.
+        files: Files to write: `.json` for all numbers, any other for the page.
+        as_json: Whether to print JSON in place of tables.
     """
     from rich.console import Console
 
     from regard.core.files import write_json, write_text
     from regard.studies.compare.rendering import comparison_page, print_comparison
 
-    if html is not None:
-        write_text(html, comparison_page(comparison))
-    if as_json == STANDARD_OUTPUT:
+    for file in files:
+        if file.suffix == ".json":
+            write_json(file, comparison.to_dict())
+        else:
+            write_text(file, comparison_page(comparison))
+    if as_json:
         print_json(comparison.to_dict())
         return
     print_comparison(comparison, Console())
-    if as_json is not None:
-        write_json(Path(as_json), comparison.to_dict())
-        print(as_json)
-    if html is not None:
-        print(html)
+    for file in files:
+        print(file)

@@ -5,15 +5,18 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun
+from regard.cli.options import OUT, Device, OneRun
 
 
 def compress(
     run: OneRun,
-    images: Annotated[str, Argument(help="An image, a folder, a .zip or a data set (test part).")],
-    out: Annotated[Path, Option(help="The file to write.")],
+    images: Annotated[
+        str,
+        Argument(metavar="IMAGES", help="An image, a folder, a .zip or a data set (test part)."),
+    ],
+    out: Annotated[Path, Option(*OUT, help="The file to write.")],
     plot: Annotated[
-        Path | None, Option("--plot", help="A file to plot to: .png, .svg or .html.")
+        Path | None, Option("--plot", help="A file to plot to: .png, .svg, .pdf or .html.")
     ] = None,
     device: Device = "auto",
 ) -> None:
@@ -49,8 +52,8 @@ def compress(
 
 def restore(
     run: OneRun,
-    file: Annotated[Path, Argument(help="A file written by `regard compress`.")],
-    out: Annotated[Path, Option(help="A folder for the images: 00000.png and so on.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A file written by `regard compress`.")],
+    out: Annotated[Path, Option(*OUT, help="A folder for the images: 00000.png and so on.")],
     device: Device = "auto",
 ) -> None:
     """Restore the images of a file that the same run compressed."""

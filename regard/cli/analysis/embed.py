@@ -5,13 +5,13 @@ from typing import Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, Layer, OneRun, Pooling, Sources
+from regard.cli.options import OUT, Device, Layer, OneRun, Pooling, Sources
 
 
 def embed(
     run: OneRun,
     data: Sources,
-    out: Annotated[Path, Option(help="A file for the vectors: .npy or .safetensors.")],
+    out: Annotated[Path, Option(*OUT, help="A file for the vectors: .npy or .safetensors.")],
     layer: Layer = None,
     pooling: Pooling = None,
     device: Device = "auto",

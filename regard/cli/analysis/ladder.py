@@ -6,8 +6,17 @@ from typing import Annotated
 from typer import Option
 
 from regard.cli.analysis.compare import report
-from regard.cli.arguments import split_arguments
-from regard.cli.options import DataAndOverrides, Device, RunFolders, Test, Valid
+from regard.cli.arguments import split_training_arguments
+from regard.cli.options import (
+    Columns,
+    DataAndOverrides,
+    Device,
+    Json,
+    RecipeSeed,
+    RunFolders,
+    Test,
+    Valid,
+)
 from regard.cli.output import stop
 
 
@@ -15,8 +24,11 @@ def ladder(
     data: DataAndOverrides,
     valid: Valid = None,
     test: Test = None,
+    columns: Columns = None,
     out: RunFolders = Path("runs/ladder"),
     only: Annotated[str, Option(help="Names of models, separated by commas.")] = "",
+    as_json: Json = False,
+    seed: RecipeSeed = None,
     device: Device = "auto",
 ) -> None:
     """Train the baseline models on one data set and compare them.
@@ -30,7 +42,7 @@ def ladder(
     from regard.studies.compare.comparison import compare
     from regard.studies.ladder import train_ladder
 
-    paths, settings = split_arguments(data, max_paths=2)
+    paths, settings = split_training_arguments(data, columns=columns, seed=seed)
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),
@@ -44,4 +56,5 @@ def ladder(
     if folders is None:
         stop("Run the same command to resume.")
     comparison = compare(folders, device=device)
-    report(comparison, as_json=str(out / "comparison.json"), html=out / "comparison.html")
+    files = (out / "comparison.json", out / "comparison.html")
+    report(comparison, files=files, as_json=as_json)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, Layer, OneRun, Pooling, Sources
+from regard.cli.options import Device, JsonLines, Layer, OneRun, OutFile, Pooling, Sources
+from regard.cli.output import output_to, print_json
 
 
 def neighbours(
@@ -13,9 +14,11 @@ def neighbours(
     query: Annotated[
         str | None, Option(help="A source, or - for standard input; every line if not given.")
     ] = None,
-    num: Annotated[int, Option("-k", help="Number of neighbours.")] = 5,
+    num: Annotated[int, Option("--num", "-n", "-k", help="Number of neighbours.")] = 5,
     layer: Layer = None,
     pooling: Pooling = None,
+    as_json: JsonLines = False,
+    out: OutFile = None,
     device: Device = "auto",
 ) -> None:
     """Print the nearest lines by the cosine of their vectors.
@@ -39,7 +42,11 @@ def neighbours(
         queries = list(read_lines(query)) if query == "-" else [query]
     is_single = queries is not None and len(queries) == 1
     results = find_neighbours(task, lines, queries, num=num, layer=layer, pooling=pooling)
-    for source, nearest in results:
-        for neighbour in nearest:
-            row = (f"{neighbour.similarity:.4f}", neighbour.source)
-            print(*(row if is_single else (source, *row)), sep="\t")
+    with output_to(out):
+        for source, nearest in results:
+            for neighbour in nearest:
+                if as_json:
+                    print_json({"query": source, **vars(neighbour)}, indent=None)
+                    continue
+                row = (f"{neighbour.similarity:.4f}", neighbour.source)
+                print(*(row if is_single else (source, *row)), sep="\t")

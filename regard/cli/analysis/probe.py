@@ -5,17 +5,25 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, Json, OneRun
+from regard.cli.completion import complete_data
+from regard.cli.options import OUT, Device, Json, OneRun
 from regard.cli.output import print_json, print_table
 
 
 def probe(
     run: OneRun,
     data: Annotated[
-        str | None, Argument(metavar="[FILE|DATA]", help="Texts; the run's test set if not given.")
+        str | None,
+        Argument(
+            metavar="[FILE|DATA]",
+            help="Texts; the run's test set if not given.",
+            autocompletion=complete_data,
+        ),
     ] = None,
     as_json: Json = False,
-    out: Annotated[Path | None, Option(help="An .html page with the texts and probes.")] = None,
+    out: Annotated[
+        Path | None, Option(*OUT, help="An .html page with the texts and probes.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Print the accuracy of linear probes of each layer.
@@ -26,14 +34,14 @@ def probe(
     from regard.core.files import check_suffix
     from regard.interpret import probes
     from regard.interpret.probe_report import table_rows, write_page
-    from regard.runs.folder import describe_provenance, load_one, read_test_sources
+    from regard.runs.folder import describe_provenance, load_one, read_test_set
     from regard.tasks.reading import read_inputs_or_test_split
 
     if out is not None:
         check_suffix(out, "--out", ".html")
     task = load_one(run, device)
     if data is None:
-        texts = read_test_sources(run, task)
+        texts = [example.source for example in read_test_set(run)]
     else:
         texts = read_inputs_or_test_split(
             data, task.recipe, read_split=task.read_split, labels=task.label_names

@@ -5,16 +5,25 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun
-from regard.cli.output import print_results
+from regard.cli.completion import complete_data
+from regard.cli.options import OUT, Device, Json, OneRun
+from regard.cli.output import print_json, print_results
 
 
 def reduce(
     run: OneRun,
     data: Annotated[
-        str, Argument(help="Labelled data: a file, a folder per label, or a data set (test part).")
+        str,
+        Argument(
+            metavar="DATA",
+            help="Labelled data: a file, a folder per label, or a data set (test part).",
+            autocompletion=complete_data,
+        ),
     ],
-    out: Annotated[Path | None, Option(help="A file: .svg, .png, .html or .json.")] = None,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None, Option(*OUT, help="A file: .png, .svg, .pdf, .html or .json.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Reduce labelled items to two dimensions.
@@ -23,21 +32,24 @@ def reduce(
     neighbours and by the reconstruction error of images.
     """
     from regard.core.files import check_suffix, write_json
-    from regard.plots.figure import save
+    from regard.plots.figure import SUFFIXES, save
     from regard.runs.folder import describe_provenance
     from regard.studies import reduction
     from regard.studies.autoencoder import AutoencoderRun
 
     if out is not None:
-        check_suffix(out, "--out", ".svg", ".png", ".html", ".json")
+        check_suffix(out, "--out", *SUFFIXES, ".json")
     autoencoder = AutoencoderRun(run, device)
     result = reduction.reduce(autoencoder, data)
+    values = {**describe_provenance(autoencoder.task.device), **result.to_dict()}
+    if out is not None and out.suffix == ".json":
+        write_json(out, values)
+    elif out is not None:
+        save(out, result.plot(), title=f"{data} in two dimensions")
+    if as_json:
+        print_json(values)
+        return
     for name, projection in result.projections.items():
         print_results(filter(None, (projection.accuracy, projection.error)), title=name)
-    if out is None:
-        return
-    if out.suffix == ".json":
-        write_json(out, {**describe_provenance(autoencoder.task.device), **result.to_dict()})
-    else:
-        save(out, result.plot(), title=f"{data} in two dimensions")
-    print(out)
+    if out is not None:
+        print(out)

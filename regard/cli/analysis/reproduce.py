@@ -5,13 +5,22 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
+from regard.cli.completion import complete_experiment
+from regard.cli.options import OUT, Seed
 from regard.cli.output import print_table
 
 
 def reproduce(
-    name: Annotated[str, Argument(help="nadaraya-watson, show-attend-tell or sentence-vectors.")],
-    out: Annotated[Path | None, Option(help="A folder; runs/NAME if not given.")] = None,
-    seed: Annotated[int, Option(help="The random seed.")] = 1,
+    name: Annotated[
+        str,
+        Argument(
+            metavar="NAME",
+            help="nadaraya-watson, show-attend-tell or sentence-vectors.",
+            autocompletion=complete_experiment,
+        ),
+    ],
+    out: Annotated[Path | None, Option(*OUT, help="A folder; runs/NAME if not given.")] = None,
+    seed: Seed = 1,
 ) -> None:
     """Reproduce a known experiment and check its results.
 

@@ -1,51 +1,58 @@
 """`regard data`: list, show and download data sets."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from regard.cli.arguments import split_columns
-from regard.cli.options import Columns, Data, OnError, SecondData
+from regard.cli.commands import Command, Group
+from regard.cli.completion import complete_data
+from regard.cli.options import Columns, Data, JsonLines, OnError, SecondData, Seed
+from regard.cli.output import print_json
 
-app = typer.Typer(help="List, show and download data sets.", no_args_is_help=True)
+app = typer.Typer(help="List, show and download data sets.", cls=Group)
 
 
-@app.command("list")
-def list_() -> None:
+@app.command("list", cls=Command)
+def list_(as_json: JsonLines = False) -> None:
     """List the built-in data sets."""
     from regard.data.datasets.catalog import DATASETS
 
     width = max(map(len, DATASETS))
     for name, dataset in DATASETS.items():
-        print(f"{name:<{width}} {dataset.description}")
+        if as_json:
+            row = {"name": name, "description": dataset.description, "origin": dataset.origin}
+            print_json(row, indent=None)
+        else:
+            print(f"{name:<{width}} {dataset.description}")
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(
     data: Data,
     data2: SecondData = None,
     columns: Columns = None,
     on_error: OnError = None,
-    num: Annotated[int, typer.Option(help="Number of pairs.")] = 10,
+    num: Annotated[int, typer.Option("--num", "-n", help="Number of pairs.")] = 10,
+    seed: Seed = 0,
 ) -> None:
     """Print some pairs.
 
     Lines that begin with # hold further references, word alignment (source-target) and tags, if
     there are any.
     """
+    from functools import partial
+
     from regard.core.tables import pick
     from regard.data.datasets.catalog import find_data
     from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits
     from regard.data.text.readers import ON_ERROR
 
-    read = partial(
-        read_any_pairs,
-        columns=split_columns(columns) if columns else (),
-        on_error=pick(ON_ERROR, on_error or "stop", "on_error"),
-    )
-    loaded = find_data(data, data2, read=read)
+    roles = () if columns is None else split_columns(columns)
+    behaviour = pick(ON_ERROR, on_error or "stop", "on_error")
+    read = partial(read_any_pairs, columns=roles, on_error=behaviour)
+    loaded = find_data(data, data2, seed=seed, read=read)
     examples = loaded.train if isinstance(loaded, Splits) else loaded
     if isinstance(loaded, Splits):
         print(f"# {loaded.note}")
@@ -61,8 +68,17 @@ def show(
             print(f"#   {', '.join(example.tags)}")
 
 
-@app.command("get")
-def get(name: Annotated[str, typer.Argument(help="A data set's name, such as multi30k.")]) -> None:
+@app.command("get", cls=Command)
+def get(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A data set's name, such as multi30k.",
+            autocompletion=complete_data,
+        ),
+    ],
+) -> None:
     """Download a built-in data set if necessary, and print its sizes."""
     from regard.core.errors import DataError
     from regard.data.datasets.catalog import find_data

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, Rerank, RerankWeight, Run, SearchOverrides
+from regard.cli.arguments import search_overrides
+from regard.cli.options import (
+    Beam,
+    Device,
+    Rerank,
+    RerankWeight,
+    Run,
+    SearchOverrides,
+    SearchSeed,
+)
 from regard.core.errors import DataError, RegardError
 from regard.data.text.dialogue import TURNS, clean_turn
 
@@ -25,36 +34,47 @@ HELP = """\
 def chat(
     run: Run,
     settings: SearchOverrides = None,
+    beam: Beam = None,
     turns: Annotated[
-        int, Option(help="Turns in the context; 0 = the last, without speaker.")
-    ] = TURNS,
+        int | None,
+        Option(
+            help="Turns in the context; 0 = the last, without speaker. "
+            f"{TURNS} for models trained on turns, else 0.",
+        ),
+    ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
     log: Annotated[
         Path | None, Option(help="A file to which replies are appended as JSON lines.")
     ] = None,
+    seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
     """Chat with a model; /help lists the commands.
 
-    Replies are sampled, with a different seed per turn, so that repeating a turn gives another
-    reply. The same search.seed reproduces the conversation. With search.temperature=0, a search
-    finds the most likely reply. Without a terminal, every line of standard input is a turn.
+    A model trained on turns with speakers gets the last turns. Its replies are sampled, with a
+    different seed per turn, so that repeating a turn gives another reply. The same search.seed
+    reproduces the conversation. With search.temperature=0, a search finds the most likely reply.
+    Any other model, such as a translation model, gets each line alone, as in `regard predict`.
+    Without a terminal, every line of standard input is a turn.
     """
     from regard.core.files import append_json_line
     from regard.plots.inputs import clean
-    from regard.runs.chat import Conversation
+    from regard.runs.chat import Conversation, trained_on_turns
     from regard.runs.folder import load
 
+    overrides = search_overrides(settings, beam=beam, seed=seed)
     conversation = Conversation.start(
         load(run, device),
-        overrides=settings or [],
+        overrides=overrides,
+        is_dialogue=trained_on_turns(run),
         num_turns=turns,
         reranker=load(rerank, device) if rerank else None,
         rerank_weight=rerank_weight,
     )
     if log is not None:
         _check_log(log)
+    _print_notice(conversation.describe())
     for line in _read_turns():
         if line == "/quit":
             return

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import Force, OneRun, RunFolder
+from regard.cli.commands import Command, Group
+from regard.cli.options import OUT, Force, OneRun, RunFolder
 
-import_app = typer.Typer(help="Import a pretrained model as a run folder.", no_args_is_help=True)
+import_app = typer.Typer(help="Import a pretrained model as a run folder.", cls=Group)
 
 
 @import_app.callback()
@@ -15,9 +16,11 @@ def import_root() -> None:
     """Import a pretrained model as a run folder."""
 
 
-@import_app.command("hf")
+@import_app.command("hf", cls=Command)
 def import_hf(
-    folder: Annotated[Path, typer.Argument(help="A Hugging Face checkpoint folder.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A Hugging Face checkpoint folder.")
+    ],
     out: RunFolder = None,
     force: Force = False,
 ) -> None:
@@ -32,7 +35,7 @@ def import_hf(
     print(f"Run folder: {imported.folder}")
 
 
-export_app = typer.Typer(help="Export a run to another format.", no_args_is_help=True)
+export_app = typer.Typer(help="Export a run to another format.", cls=Group)
 
 
 @export_app.callback()
@@ -40,10 +43,10 @@ def export_root() -> None:
     """Export a run to another format."""
 
 
-@export_app.command("hf")
+@export_app.command("hf", cls=Command)
 def export_hf(
     run: OneRun,
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Annotated[Path, typer.Option(*OUT, help="The folder to write.")],
     force: Force = False,
 ) -> None:
     """Export a masked language model, a Marian or a ViT model as a Hugging Face checkpoint."""

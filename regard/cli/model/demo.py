@@ -1,5 +1,8 @@
 """`regard demo`: train two small models, compare them and plot their attention weights."""
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from regard.cli.options import Device, RunFolders
@@ -46,4 +49,11 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
     page = out / "comparison.html"
     write_text(page, comparison_page(comparison))
     print(f"Comparison: {page.resolve()}")
-    print(f'Try: regard show {out / next(iter(MODELS))} "{SENTENCES[0]}"')
+    print(f'Try: {command_name()} show {out / next(iter(MODELS))} "{SENTENCES[0]}"')
+
+
+def command_name() -> str:
+    """Return the command as it can be typed here: `regard`, or its path if that is not found."""
+    script = Path(sys.argv[0])
+    is_found = script.name != "regard" or shutil.which("regard") is not None
+    return "regard" if is_found else os.path.relpath(script)

@@ -1,18 +1,9 @@
 """`regard explain`: all settings of a recipe with their descriptions."""
 
-from typing import Annotated
-
-from typer import Argument
+from regard.cli.options import RecipeName, RecipeOverrides
 
 
-def explain(
-    recipe: Annotated[
-        str, Argument(metavar="RECIPE", help="A recipe's name, a TOML file or a run folder.")
-    ] = "",
-    settings: Annotated[
-        list[str] | None, Argument(metavar="[section.key=value ...]", help="Overrides.")
-    ] = None,
-) -> None:
+def explain(recipe: RecipeName = "", settings: RecipeOverrides = None) -> None:
     """Print every setting of a recipe or a run with its description.
 
     The output begins with the paper, the command to train it and the expected score. It is a recipe

@@ -5,15 +5,23 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun, Plot, SearchOverrides
+from regard.cli.arguments import search_overrides
+from regard.cli.options import OUT, Beam, Device, OneRun, SearchOverrides, Seed
+from regard.cli.output import output_to
+
+LatentFile = Annotated[
+    Path | None,
+    Option(*OUT, help="A file for the texts, or for the images: .png, .svg, .pdf or .html."),
+]
 
 
 def sample(
     run: OneRun,
     overrides: SearchOverrides = None,
     num: Annotated[int, Option("--num", "-n", help="Number of samples.")] = 10,
-    seed: Annotated[int, Option(help="Seed of the samples.")] = 0,
-    out: Plot = None,
+    beam: Beam = None,
+    out: LatentFile = None,
+    seed: Seed = 0,
     device: Device = "auto",
 ) -> None:
     """Sample latents and decode them.
@@ -23,17 +31,20 @@ def sample(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), overrides or (), out)
-    print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")
+    overrides = search_overrides(overrides, beam=beam)
+    decoder = LatentDecoder(load_one(run, device), overrides, out)
+    with output_to(decoder.text_file):
+        print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")
 
 
 def interpolate(
     run: OneRun,
-    first: Annotated[str, Argument(help="A text or an image file.")],
-    last: Annotated[str, Argument(help="Another one.")],
+    first: Annotated[str, Argument(metavar="FIRST", help="A text or an image file.")],
+    last: Annotated[str, Argument(metavar="LAST", help="Another one.")],
     overrides: SearchOverrides = None,
     steps: Annotated[int, Option(help="Number of points, including both ends.")] = 7,
-    out: Plot = None,
+    beam: Beam = None,
+    out: LatentFile = None,
     device: Device = "auto",
 ) -> None:
     """Interpolate linearly between two latents and decode them.
@@ -44,5 +55,7 @@ def interpolate(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), overrides or (), out)
-    print(*decoder.interpolate(first, last, num=steps), sep="\n")
+    overrides = search_overrides(overrides, beam=beam)
+    decoder = LatentDecoder(load_one(run, device), overrides, out)
+    with output_to(decoder.text_file):
+        print(*decoder.interpolate(first, last, num=steps), sep="\n")

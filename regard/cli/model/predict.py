@@ -1,13 +1,29 @@
 """`regard predict`: one prediction per line, in input order."""
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from regard.cli.arguments import split_arguments
-from regard.cli.options import Beam, Device, Rerank, RerankWeight, Run
-from regard.cli.output import print_json
+from regard.cli.arguments import split_search_arguments
+from regard.cli.completion import complete_search
+from regard.cli.options import (
+    OUT,
+    Beam,
+    Device,
+    JsonLines,
+    Rerank,
+    RerankWeight,
+    Run,
+    SearchSeed,
+)
+from regard.cli.output import output_to, print_json
+from regard.core.logging import logger
+
+if TYPE_CHECKING:
+    from regard.runs.predict import SourcePredictions
 
 
 def predict(
@@ -15,8 +31,9 @@ def predict(
     arguments: Annotated[
         list[str] | None,
         Argument(
-            metavar="[FILE] [search.key=value ...]",
-            help="A file, or - for standard input; then search settings.",
+            metavar="[SOURCE] [search.key=value ...]",
+            help="A file, - for standard input, or a sentence; and search settings.",
+            autocompletion=complete_search,
         ),
     ] = None,
     beam: Beam = None,
@@ -25,13 +42,20 @@ def predict(
     chunk: Annotated[
         float | None, Option(metavar="SECONDS", help="Maximum length of audio segments.")
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="One JSON object per line.")] = False,
-    out: Annotated[Path | None, Option(help="A folder for predicted images.")] = None,
+    as_json: JsonLines = False,
+    out: Annotated[
+        Path | None, Option(*OUT, help="A file for the predictions; for images, a folder.")
+    ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
+    seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
-    """Predict a target for every line of a file.
+    """Predict a target for a sentence, or for every line of a file.
+
+    An existing file or folder is read. Any other SOURCE with a space is a sentence; without a
+    space, it is a missing file if it has a slash or a suffix such as .txt, and else a word.
+    Without SOURCE, every line of standard input is a source.
 
     With --nbest above 1, each prediction is a line: line number, log-probability, text.
     With search.temperature above 0, predictions are sampled.
@@ -41,25 +65,41 @@ def predict(
     """
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
-    from regard.tasks.reading import read_inputs
+    from regard.tasks.base import GeneratesImages
+    from regard.tasks.sources import read_argument
 
-    (file,), overrides = split_arguments(arguments or [], max_paths=1, default="-")
+    sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     task = load(run, device)
+    has_images = isinstance(task, GeneratesImages)
     options = PredictOptions(
         beams=beam,
         num_best=nbest,
         prefix=prefix,
         overrides=tuple(overrides),
         chunk_seconds=chunk,
-        image_folder=out,
+        image_folder=out if has_images else None,
         rerank_weight=rerank_weight,
     )
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
-    sources = read_inputs(file, task.recipe, labels=task.label_names)
-    for number, result in enumerate(pipeline(sources), start=1):
+    if not sources and is_terminal():
+        logger.info("Reading standard input, one source per line; Ctrl-D ends.")
+    (source,) = sources or ["-"]
+    results = pipeline(read_argument(source, task.recipe, labels=task.label_names))
+    with output_to(None if has_images else out):
+        _print(results, as_json=as_json, has_rows=nbest > 1)
+
+
+def is_terminal() -> bool:
+    """Return whether standard input is typed at a terminal."""
+    return sys.stdin.isatty()
+
+
+def _print(results: "Iterable[SourcePredictions]", *, as_json: bool, has_rows: bool) -> None:
+    """Print predictions: as JSON, as rows with their log-probability, or one text per line."""
+    for number, result in enumerate(results, start=1):
         if as_json:
             print_json(result.to_dict(), indent=None)
-        elif nbest > 1:
+        elif has_rows:
             for prediction in result.predictions:
                 print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")
         else:

@@ -4,13 +4,15 @@ from typing import Annotated
 
 from typer import Option
 
+from regard.cli.options import Json
+
 WIDTH = 100
 """Largest number of columns of the descriptions."""
 
 
 def recipes(
     task: Annotated[str, Option(help="Only recipes of a task, such as generation.")] = "",
-    json: Annotated[bool, Option("--json", help="Print a JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the built-in recipes: data, size, score, training time and model.
 
@@ -26,7 +28,7 @@ def recipes(
     from regard.runs.recipe_list import list_recipes
 
     found = list_recipes(task)
-    if json:
+    if as_json:
         print_json({"recipes": [asdict(one) for one in found]})
         return
     cells = [(one.name, one.data, _size(one.parameters), one.score, one.time) for one in found]

@@ -4,16 +4,27 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, Plot, Run
+from regard.cli.arguments import split_search_arguments
+from regard.cli.completion import complete_search
+from regard.cli.options import Beam, Device, Plot, Run, SearchSeed
+from regard.core.errors import ConfigError
 
 
 def show(
     run: Run,
-    sentence: Annotated[
-        str, Argument(help="A text; a file of an image, video or recording; or text, tab, image.")
+    arguments: Annotated[
+        list[str],
+        Argument(
+            metavar="SOURCE [search.key=value ...]",
+            help="A text; a file of an image, video or recording; or text, tab, image. "
+            "And search settings.",
+            autocompletion=complete_search,
+        ),
     ],
     target: Annotated[str | None, Option(help="A target in place of the prediction.")] = None,
+    beam: Beam = None,
     out: Plot = None,
+    seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
     """Plot attention weights.
@@ -25,9 +36,19 @@ def show(
     from rich.console import Console
 
     from regard.interpret.visualize import visualize
+    from regard.plots.figure import check_path
     from regard.runs.folder import load
+    from regard.tasks.base import override_task_search
+    from regard.tasks.sources import check_text
 
-    plot = visualize(load(run, device), sentence, target)
+    sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
+    if not sources:
+        raise ConfigError("No source was given. Name a sentence or a file beside the settings.")
+    if out is not None:
+        check_path(out, "--out")
+    task = override_task_search(load(run, device), beams=beam, overrides=overrides)
+    check_text(sources[0], task.recipe)
+    plot = visualize(task, sources[0], target)
     if plot.lines:
         print(*plot.lines, sep="\n")
     if out is None:

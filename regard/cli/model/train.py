@@ -1,24 +1,26 @@
 """`regard train`: train a model and write a run folder."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from regard.cli.arguments import split_arguments, split_columns
+from regard.cli.arguments import split_training_arguments
 from regard.cli.options import (
     Columns,
     DataAndOverrides,
     Device,
     Force,
+    Json,
     OnError,
+    Recipe,
+    RecipeSeed,
     RunFolder,
     Test,
     Valid,
 )
-from regard.cli.output import print_results, stop
+from regard.cli.output import print_json, print_results, stop
 
 if TYPE_CHECKING:
     from regard.runs.request import Request
@@ -28,13 +30,13 @@ def train(
     data: DataAndOverrides,
     valid: Valid = None,
     test: Test = None,
-    recipe: Annotated[
-        str | None, Option(help="A recipe's name or a TOML file; chosen by the data if not given.")
-    ] = None,
+    recipe: Recipe = None,
     metric: Annotated[str | None, Option(help="Validation metric, such as bleu.")] = None,
     columns: Columns = None,
     on_error: OnError = None,
     out: RunFolder = None,
+    as_json: Json = False,
+    seed: RecipeSeed = None,
     device: Device = "auto",
     resume: Annotated[bool, Option("--resume", help="Resume the run in --out.")] = False,
     force: Force = False,
@@ -43,11 +45,9 @@ def train(
     from regard.runs import train as training
     from regard.runs.request import Request
 
-    paths, settings = split_arguments(data, max_paths=2)
-    if columns is not None:
-        settings = [*settings, f"data.columns={json.dumps(split_columns(columns))}"]
+    paths, settings = split_training_arguments(data, columns=columns, seed=seed)
     if on_error is not None:
-        settings = [*settings, f"data.on_error={on_error}"]
+        settings.append(f"data.on_error={on_error}")
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),
@@ -63,8 +63,13 @@ def train(
     result = training.train(request)
     if result.evaluation is None:
         stop(f"Resume with: {_resume_command(request)}")
+    if as_json:
+        print_json({"run": str(request.out), **result.evaluation.to_dict()})
+        return
     print_results(result.evaluation.results.values())
     print(f"Run folder: {request.out}")
+    if result.report is not None:
+        print(f"Report: {result.report}")
 
 
 def _resume_command(request: "Request") -> str:

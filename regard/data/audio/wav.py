@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.data.archives import open_bytes
+from regard.data.formats import AUDIO, HEAD_BYTES, INSTALL, WAVE, is_installed
 
 Samples = NDArray[np.float32]
 """One channel, from -1 to 1."""
@@ -75,11 +75,15 @@ def open_recording(reference: str) -> Iterator[Recording]:
         reference: A path, or a path through a `.zip` file to a member of it.
     """
     with open_bytes(reference, what="a recording") as file:
-        signature = file.read(4)
-        if not signature:
+        head = file.read(HEAD_BYTES)
+        if not head:
             raise DataError(f"{reference} is an empty file. Fetch it again.")
         file.seek(0)
-        yield (_WaveFile if signature == b"RIFF" else _OtherFile)(file, reference)
+        if WAVE.matches(head):
+            yield _WaveFile(file, reference)
+        else:
+            AUDIO.check(reference, head)
+            yield _OtherFile(file, reference, head)
 
 
 def split_span(reference: str) -> tuple[str, float, float] | None:
@@ -124,9 +128,7 @@ class _WaveFile(Recording):
         """Read the chunks up to the samples; each has a four-letter name, a size and content."""
         super().__init__(file, reference)
         end = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        if file.read(12)[8:] != b"WAVE":
-            raise DataError(f"{reference} is not a WAVE file, though it begins like one.")
+        file.seek(12)
         missing = "format"
         while len(header := file.read(8)) == 8:
             name, size = struct.unpack("<4sI", header)
@@ -181,17 +183,21 @@ class _WaveFile(Recording):
 class _OtherFile(Recording):
     """A recording of another format, such as FLAC or Ogg."""
 
-    def __init__(self, file: BinaryIO, reference: str) -> None:
+    def __init__(self, file: BinaryIO, reference: str, head: bytes) -> None:
         super().__init__(file, reference)
-        if find_spec("soundfile") is None:
-            raise DataError(
-                f"{reference} is not a WAVE file. To read FLAC, Ogg and others, install "
-                "`soundfile`: `pip install regard[audio]`."
-            )
+        if not is_installed("soundfile"):
+            raise AUDIO.mismatch(reference, head)
         try:
-            self._decoder: Any = import_module("soundfile").SoundFile(file)
+            soundfile = import_module("soundfile")
+        except (ImportError, OSError) as error:
+            raise DataError(
+                f"{reference} is read by `soundfile`, which cannot be imported ({error}). Install "
+                f"it again: `{INSTALL['soundfile']}`."
+            ) from None
+        try:
+            self._decoder: Any = soundfile.SoundFile(file)
         except (RuntimeError, OSError) as error:
-            raise DataError(f"{reference} is not a recording, or damaged ({error}).") from None
+            raise AUDIO.mismatch(reference, head, reason=str(error)) from None
         self.rate = int(self._decoder.samplerate)
         self.num_samples = int(self._decoder.frames)
 

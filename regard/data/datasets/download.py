@@ -1,7 +1,6 @@
 """Downloaded files: cached in a folder and verified at every use."""
 
 import os
-import sys
 import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
@@ -9,12 +8,10 @@ from pathlib import Path, PurePosixPath
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 
-from rich.console import Console
-from rich.progress import Progress
-
 from regard.core.errors import DataError
 from regard.core.files import replacing, sha256, write_text
 from regard.core.logging import logger
+from regard.core.progress import counting
 
 BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30
@@ -73,19 +70,14 @@ def _read_blocks(url: str) -> Iterator[bytes]:
     try:
         # Some servers reject the default user agent of urllib.
         request = urllib.request.Request(url, headers={"User-Agent": "Mozilla/5.0 (regard)"})
-        with (
-            urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response,
-            Progress(
-                console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True
-            ) as progress,
-        ):
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             if length := response.headers.get("Content-Length"):
                 expected = int(length)
-            bar = progress.add_task(_last_part(url), total=expected)
-            while block := response.read(BLOCK_BYTES):
-                received += len(block)
-                progress.advance(bar, len(block))
-                yield block
+            with counting(f"Downloading {_last_part(url)}", expected) as advance:
+                while block := response.read(BLOCK_BYTES):
+                    received += len(block)
+                    advance(len(block))
+                    yield block
     except HTTPError as error:
         error.close()
         raise _failed(url, f"the server responded with {error.code} {error.reason}") from None
@@ -99,6 +91,6 @@ def _read_blocks(url: str) -> Iterator[bytes]:
 
 def _failed(url: str, reason: str) -> DataError:
     return DataError(
-        f"{url} could not be downloaded: {reason}. Check the network and try again; "
-        "nothing was kept."
+        f"{url} could not be downloaded: {reason}. Check the network and try again, or set "
+        "`REGARD_DATA` to a folder that contains the data set; nothing was kept."
     )

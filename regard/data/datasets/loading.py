@@ -1,5 +1,6 @@
 """Helpers of the loaders of built-in data sets: arguments, folders, packages, splits, notes."""
 
+import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -9,6 +10,7 @@ from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, one_of
+from regard.data.datasets.catalog import DATASETS
 from regard.data.datasets.download import local_folder
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -98,11 +100,23 @@ def find_folder(name: str, first: str) -> Path:
     """
     folder = local_folder(name)
     if not (folder / first).is_file():
-        raise DataError(
-            f"The data set '{name}' is read from the folder '{name}' in `REGARD_DATA`, but "
-            f"{folder / first} does not exist. Set `REGARD_DATA` to the folder that contains it."
-        )
+        raise missing_files(name, f"{name}/{first}")
     return folder
+
+
+def missing_files(name: str, file: str) -> DataError:
+    """Return the error for a data set that is not in `REGARD_DATA`.
+
+    Args:
+        name: Name of the data set.
+        file: A file that is needed, relative to `REGARD_DATA`.
+    """
+    root = os.environ.get("REGARD_DATA")
+    state = f"'{root}', which does not contain it" if root else "not set"
+    return DataError(
+        f"The data set '{name}' is not downloaded automatically. Set `REGARD_DATA` to the folder "
+        f"that contains {file}; it is {state}. Origin: {DATASETS[name].origin}."
+    )
 
 
 def find_package(name: str, package: str) -> Path:
@@ -116,7 +130,7 @@ def find_package(name: str, package: str) -> Path:
 def missing_package(name: str) -> DataError:
     """Return the error for a data set whose package is not installed."""
     return DataError(
-        f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
+        f"The data set '{name}' needs a package. Install it: `pip install 'regard[data]'`."
     )
 
 

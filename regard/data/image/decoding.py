@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from regard.core.logging import logger
+from regard.core.progress import track
 from regard.data import decoding
 from regard.data.image.builtin import NUMBERED_IMAGES, RENDERED, Pixels, to_image
 from regard.data.image.files import IMAGE_FILES
@@ -42,7 +43,8 @@ def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
     if num_workers > 1:
         logger.info("rendering %s images", f"{len(arguments):,}")
     work = partial(_render_part, name, frame)
-    parts = [*decoding.map_chunks(work, arguments, chunk=CHUNK, num_workers=num_workers)]
+    chunks = decoding.map_chunks(work, arguments, chunk=CHUNK, num_workers=num_workers)
+    parts = [*track(chunks, "Rendering images", total=len(arguments), size=len)]
     pixels = parts[0] if len(parts) == 1 else np.concatenate(parts)
     pixels.flags.writeable = False
     return pixels

@@ -1,10 +1,11 @@
-"""Image files: suffixes, detection and names in messages."""
+"""Image files: formats, detection and names in messages."""
 
 import warnings
 from pathlib import Path
 
 from PIL import Image
 
+from regard.data.formats import IMAGE
 from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.media import Medium
 
@@ -18,11 +19,8 @@ def _has_signature(path: Path) -> bool:
 
 
 IMAGE_FILES = Medium(
-    name="image",
+    formats=IMAGE,
     text="caption",
-    suffixes=frozenset(
-        (".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-    ),
     numbered=NUMBERED_IMAGES,
     headings=({"image"}, {"caption"}),
     has_signature=_has_signature,

@@ -1,12 +1,14 @@
 """Opening of images from files, archives and data sets, as upright 8-bit images."""
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from regard.core.errors import DataError
 from regard.data.archives import open_bytes
+from regard.data.formats import HEAD_BYTES, IMAGE, Format
 from regard.data.image.builtin import NUMBERED_IMAGES, split_reference, to_image
 
 MAX_PIXELS = 50_000_000
@@ -37,7 +39,11 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     with open_bytes(reference, what="an image") as file, warnings.catch_warnings():
         # Pillow warns of large images, which `max_pixels` limits, and of unusual metadata.
         warnings.simplefilter("ignore")
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+        IMAGE.check(reference, head)
         try:
+            _register_opener(IMAGE.by_signature(head))
             image: Image.Image = Image.open(file)
             _check_size(reference, image.size, max_pixels)
             image.load()
@@ -51,11 +57,17 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
                 f"{min(max_pixels, limit) / 1e6:,.1f}. Make the image smaller."
             ) from None
         except UnidentifiedImageError:
-            raise DataError(f"{reference} is not an image, or of an unknown format.") from None
+            raise IMAGE.mismatch(reference, head) from None
         # Decoders raise many kinds of exceptions for damaged files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise DataError(f"{reference} is a damaged image ({reason}).") from None
+
+
+def _register_opener(row: Format | None) -> None:
+    """Let Pillow open the formats of an optional package, which is imported on first use."""
+    if row is not None and row.package:
+        import_module(row.package).register_heif_opener()
 
 
 def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:

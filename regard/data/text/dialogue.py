@@ -1,7 +1,8 @@
 """Dialogue context: turns of a conversation as one text."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from regard.core.config import at_least
 
@@ -11,6 +12,7 @@ TURNS = 3
 SPEAKERS = ("you", "me")
 """Names of the speakers of the last turn and of the turn before it, for the replying speaker."""
 
+_MARKS = tuple(f"{speaker}: " for speaker in SPEAKERS)
 _UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -27,6 +29,12 @@ def write_context(turns: Sequence[str], *, max_turns: int = TURNS) -> str:
         f"{SPEAKERS[index % 2]}: {clean_turn(turn)}".strip() for index, turn in enumerate(latest)
     ]
     return " ".join(reversed(prefixed))
+
+
+def has_turns(sources: Iterable[Any]) -> bool:
+    """Return whether most sources are contexts with speakers, as `write_context` writes them."""
+    are_contexts = [isinstance(one, str) and one.startswith(_MARKS) for one in sources]
+    return 2 * sum(are_contexts) > len(are_contexts)
 
 
 def clean_turn(text: str) -> str:

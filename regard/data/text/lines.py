@@ -5,10 +5,12 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from regard.core.errors import DataError
+from regard.data.formats import HEAD_BYTES, check_is_text
 
 MAX_LINE_BYTES = 1_000_000
 """Maximum length of a line; a file with a longer line is probably not text."""
@@ -33,6 +35,8 @@ def read_lines(path: str | Path, *, errors: dict[int, DataError] | None = None) 
             then. If not given, the first error is raised.
     """
     with _open(path) as file:
+        if isinstance(file, BufferedReader):  # neither compressed nor replaced standard input
+            check_is_text(file_name(path), file.peek(HEAD_BYTES)[:HEAD_BYTES])
         number = 0
         while raw := file.readline(MAX_LINE_BYTES + 1):
             number += 1

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import write_text
 from regard.core.logging import logger
+from regard.core.progress import track
 from regard.core.tables import did_you_mean
 from regard.data.example import Alignment, Example, Numbered
 from regard.data.text.columns import (
@@ -74,14 +75,14 @@ def read_examples(
                 "Leave `columns` out, or put the files side by side: `paste SOURCES TARGETS`."
             )
     errors: dict[int, DataError] = {}
-    name, lines = file_name(path), list(read_lines(path, errors=errors))
+    name, lines = file_name(path), _read_all(path, errors)
     if not lines:
         raise DataError(f"{name} is empty.")
     if second is None:
         formats = formats or _by_columns(columns)
         numbered = formats[find_suffix(path, lines)](name, lines)
     else:
-        targets = list(read_lines(second, errors=errors))
+        targets = _read_all(second, errors)
         numbered = _read_aligned((name, lines), (file_name(second), targets))
     examples: list[tuple[int, Example]] = []
     for number, example in numbered:
@@ -93,6 +94,10 @@ def read_examples(
         _report_errors(name, errors, num_lines=len(lines), on_error=on_error)
     # Named columns may be empty, such as a missing context; otherwise a tuple is a pair of texts.
     return _keep_usable(name, examples, has_text=any if columns else all)
+
+
+def _read_all(path: str | Path, errors: dict[int, DataError]) -> list[str]:
+    return list(track(read_lines(path, errors=errors), f"Reading {file_name(path)}"))
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:

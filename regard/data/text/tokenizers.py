@@ -18,6 +18,7 @@ from tokenizers import decoders, models
 from regard.core.config import Config, Positive, at_least
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
+from regard.core.progress import track
 from regard.core.tables import one_of
 
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
@@ -34,6 +35,9 @@ MASK = ("<mask>", "[MASK]")
 """Spellings of the mask token."""
 
 _WORD = re.compile(r"[\w'’-]+|[^\w\s]")
+
+CHUNK = 10_000
+"""Number of texts to encode at once, between two updates of the progress."""
 
 UNKNOWN_SIGN = "⁇"
 """Text of the unknown token in decoded text."""
@@ -150,8 +154,12 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of many texts, much faster than one by one."""
-        encodings = self._trained.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
+        chunks = [texts[start : start + CHUNK] for start in range(0, len(texts), CHUNK)]
+        return [
+            encoding.ids
+            for chunk in track(chunks, "Tokenising", total=len(texts), size=len)
+            for encoding in self._trained.encode_batch_fast(list(chunk), add_special_tokens=False)
+        ]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids without special tokens; an unknown token becomes `⁇`."""

@@ -11,13 +11,12 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.core.tables import on_demand
+from regard.data.formats import VIDEO, read_head
 from regard.data.image.builtin import Pixels
 from regard.data.image.io import open_image, to_8_bits
 from regard.data.image.resize import Frame, to_pixels
 from regard.data.media import split_numbered
 
-SUFFIXES = frozenset((".gif", ".webp", ".png", ".apng"))
-"""Suffixes of animated images."""
 FRAME_SUFFIXES = frozenset((".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"))
 """Suffixes of frames; other files in a folder are ignored."""
 
@@ -55,6 +54,7 @@ def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
         return _read_folder(path, num_frames, frame)
     if not path.exists():
         raise DataError(f"{reference} does not exist.")
+    VIDEO.check(reference, read_head(path))
     return _read_animation(path, num_frames, frame)
 
 

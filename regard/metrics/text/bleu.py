@@ -4,19 +4,19 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sacrebleu.metrics import base
-from sacrebleu.metrics.bleu import BLEU, BLEUScore
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
 
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.metrics.bootstrap import SEED, bootstrap_interval, ratio
 from regard.metrics.result import Metric, References, Result, Texts, check_references
 from regard.metrics.text.ngrams import ngrams
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import base
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 """Tokenisers of sacrebleu that need no further package and no download."""
@@ -43,6 +43,8 @@ def bleu(
         num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
         seed: Seed of the resampling.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     pick(dict.fromkeys(TOKENIZERS), tokenize, "tokenize")
     # `force` only silences a warning about tokenised text; the signature has the tokeniser.
     metric = BLEU(lowercase=is_lower_cased, tokenize=tokenize, force=True)
@@ -63,6 +65,8 @@ def bleu_ja(hypotheses: Texts, references: References, *, num_bootstrap: int = 0
         references: One or more references per hypothesis.
         num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     try:
         metric = BLEU(tokenize="ja-mecab", force=True)
     except (AssertionError, ImportError, RuntimeError):
@@ -84,6 +88,8 @@ def chrf(
         word_order: Maximum order of word n-grams, counted in addition to character n-grams.
         num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
+    from sacrebleu.metrics.chrf import CHRF
+
     at_least("word_order", word_order, 0)
     metric = CHRF(word_order=word_order)
     return compute_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
@@ -99,11 +105,13 @@ def ter(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) ->
         references: One or more references per hypothesis.
         num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
+    from sacrebleu.metrics.ter import TER
+
     return compute_with(TER(), hypotheses, references, num_bootstrap=num_bootstrap)
 
 
 def compute_with(
-    metric: base.Metric,
+    metric: "base.Metric",
     hypotheses: Texts,
     references: References,
     *,
@@ -143,7 +151,9 @@ def compute_with(
     )
 
 
-def _detail(score: base.Score) -> dict[str, float]:
+def _detail(score: "base.Score") -> dict[str, float]:
+    from sacrebleu.metrics.bleu import BLEUScore
+
     if not isinstance(score, BLEUScore):
         return {}
     detail = {f"precision_{n}": float(value) for n, value in enumerate(score.precisions, start=1)}

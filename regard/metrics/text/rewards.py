@@ -3,8 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from sacrebleu.metrics.bleu import BLEU
-
 from regard.metrics.vision.captions import CiderScorer, caption_words
 
 
@@ -27,6 +25,8 @@ class BleuReward(Reward):
     """Sentence BLEU with smoothing 3 of Chen and Cherry 2014, as sacreBLEU computes it."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
         del references
         self._bleu = BLEU(effective_order=True)
 

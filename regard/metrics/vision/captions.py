@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from sacrebleu.metrics.bleu import BLEU
-
 from regard.core.logging import logger
 from regard.metrics.bootstrap import ratio
 from regard.metrics.result import References, Result, Texts, check_references
@@ -63,6 +61,8 @@ def caption_bleu(
         order: Maximum order of n-grams.
         num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     metric = BLEU(
         lowercase=True, tokenize="none", smooth_method="none", max_ngram_order=order, force=True
     )

@@ -9,10 +9,10 @@ from regard.data.datasets.synthetic.scenes.captions import IRREGULAR_PLURALS
 from regard.data.datasets.synthetic.scenes.objects import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.interpret.visualize import attention_tiles
 from regard.plots.grid import Tile, sheet
 from regard.runs.request import Request
 from regard.studies.reproduce.findings import Findings, Plot, Relation, describe, train_once
+from regard.tasks.attention_plots import attention_tiles
 
 DATA = "scenes"
 MODELS = {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.data.example import Example
+from regard.data.example import Example, require_list
 from regard.data.text.corruption import Change
 from regard.data.text.field import Text, TextField, both_sides
 from regard.data.text.noise import WordNoise
@@ -189,6 +189,7 @@ class AutoencodingTask(Predictor):
 
     def encode(self, sources: Sequence[Text]) -> Tensor:
         """Return the latents of texts, (B, D), float32, on the host."""
+        require_list(sources, "sources")
         if not sources:
             return torch.zeros(0, self.latent_dim)
 
@@ -196,7 +197,8 @@ class AutoencodingTask(Predictor):
         def encode(batch: Batch) -> Tensor:
             return self.encode_batch(batch).summary.float().cpu()
 
-        return torch.stack(map_batches(encode, self.batches([Example(one) for one in sources])))
+        batches = self.batches([Example(one) for one in sources])
+        return torch.stack(map_batches(encode, batches, description="Encoding"))
 
     def decode(self, latents: Tensor, *, search: SearchConfig | None = None) -> list[str]:
         """Return texts from latents (B, D).

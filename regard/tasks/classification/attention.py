@@ -42,7 +42,11 @@ def attend(task: "ClassificationTask", examples: Sequence[Example]) -> list[Atte
         task.source.modality, _attend_images
     )
     batches = task.batches(examples, task.read_targets(examples))
-    return map_batches(lambda batch: attend_batch(task, task.source, batch), batches)
+    return map_batches(
+        lambda batch: attend_batch(task, task.source, batch),
+        batches,
+        description="Computing attention",
+    )
 
 
 def _attend_texts(

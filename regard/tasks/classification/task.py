@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.data.batching import limit_lengths
 from regard.data.datasets.labelled import split_source
-from regard.data.example import Example
+from regard.data.example import Example, require_examples
 from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.modality import fit_source, load_source, modality_of
@@ -226,6 +226,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's label, as a prediction of it."""
+        require_examples(examples)
         outputs = self.outputs([example.source for example in examples])
         return [
             self._prediction(label, float(log_probs[label]))
@@ -237,6 +238,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
 
         A model that aligns two texts returns the attention of the second over the first.
         """
+        require_examples(examples)
         return attention.attend(self, examples)
 
     def _prediction(self, label: int, log_prob: float) -> Prediction:

@@ -16,14 +16,12 @@ from regard.data.text.field import TextField
 from regard.models.heads import ctc
 from regard.models.heads.copying import CopyAttention
 from regard.models.interfaces import Memory
+from regard.tasks.attention_plots import CTC
 from regard.tasks.batches import map_batches
 from regard.tasks.prediction import COPYING, AttentionMap, Recording, cell_names, to_image
 
 if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
-
-CTC = "CTC alignment"
-"""The kind of a map of CTC alignments; used if the decoder is not trained."""
 
 
 def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]:
@@ -50,7 +48,7 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
         ]
 
     parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
-    return map_batches(attend_batch, task.batches(parsed))
+    return map_batches(attend_batch, task.batches(parsed), description="Computing attention")
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
             scored.append(Prediction.from_tokens(examples[row].target, tokens, values))
         return scored
 
-    return map_batches(score_batch, task.batches(examples))
+    return map_batches(score_batch, task.batches(examples), description="Scoring")
 
 
 def correct_words(task: "Predictor", examples: Sequence[Example]) -> list[tuple[bool, ...]]:
@@ -69,4 +69,4 @@ def correct_words(task: "Predictor", examples: Sequence[Example]) -> list[tuple[
             correct.append(tuple(word_hits))
         return correct
 
-    return map_batches(check_batch, task.batches(examples))
+    return map_batches(check_batch, task.batches(examples), description="Scoring")

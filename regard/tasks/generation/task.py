@@ -14,7 +14,7 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
@@ -259,6 +259,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             prefix: Text that every target begins with; it ends at a token boundary.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         config = search or self.search
         check_ctc(self.recipe.model, config)
         tokens = self._read_prefix(prefix)
@@ -305,6 +306,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's target, as a prediction of it."""
+        require_examples(examples)
         self.target.warn_of_unknown([example.target for example in examples], "targets")
         return forced_decoding.score(self, examples)
 
@@ -314,6 +316,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the attention weights of each example's target over its source."""
+        require_examples(examples)
         return attention.attend(self, examples)
 
     def max_lengths(self, source_mask: Tensor, config: SearchConfig) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.image.augment import augment_pairs
 from regard.data.image.field import ImageField
 from regard.data.image.noise import add_fixed_noise, add_noise
@@ -57,6 +57,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     model: ImageToImage
     source: Source
+    throughput_unit = "examples"
     read = staticmethod(read_images)
     read_split = staticmethod(read_image_split)
 
@@ -208,6 +209,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
         Its mean is the generated image, its std is `model.deviation`. Noise is as in `evaluate`.
         """
+        require_examples(examples)
         if not examples:
             return []
         images = self.generate(examples, has_noise=True)
@@ -223,6 +225,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     def encode(self, sources: Sequence[str]) -> Tensor:
         """Return the latents of sources, (B, D), float32, on the host: all states flattened."""
+        require_list(sources, "sources")
         if not sources:
             return torch.zeros(0, self.latent_dim)
         examples = [Example(source, source) for source in sources]
@@ -232,7 +235,9 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             inputs = self.standardise(self.pixels(batch, examples))
             return self.model.encoder(inputs, batch.source_mask).states.flatten(1).float().cpu()
 
-        return torch.stack(map_batches(encode, self.batches(examples)))
+        return torch.stack(
+            map_batches(encode, self.batches(examples), description="Encoding", total=len(examples))
+        )
 
     def decode(self, latents: Tensor) -> Tensor:
         """Return the 8-bit images (B, C, Y, X) of latents (B, D)."""
@@ -296,7 +301,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             )
             return zip(*(getattr(images, one.name).cpu() for one in fields(images)), strict=True)
 
-        rows = map_batches(generate, self.batches(examples))
+        rows = map_batches(generate, self.batches(examples), total=len(examples))
         return GeneratedImages(*map(torch.stack, zip(*rows, strict=True)))
 
 

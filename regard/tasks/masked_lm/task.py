@@ -12,7 +12,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.attention.recording import record
 from regard.core.config import at_least
-from regard.data.example import Example
+from regard.core.progress import track
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField
 from regard.data.text.masked_batches import MaskedBatch, MaskedBatches
 from regard.data.text.masking import MASKINGS
@@ -35,6 +36,7 @@ from regard.tasks.masked_lm.masked_text import (
     rank_fillings,
 )
 from regard.tasks.masked_lm.recipe import MaskedRecipe
+from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask
 from regard.training.loop import Validation
@@ -173,7 +175,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the loss, always with the same masked tokens."""
-        return self.loss_validation(self.held_out_batches(examples))
+        batches = self.held_out_batches(examples)
+        return nll_validation(lambda: self.mean_nll(batches))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Mask tokens of a test set, always the same ones, and measure the predictions."""
@@ -196,6 +199,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             num_best: Number of predictions per line.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         check_masks(sources)
         lines = [self._encode_masked(line) for line in sources]
         log_probs = self.log_probs(
@@ -211,7 +215,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     def _encode_masked(self, line: str) -> MaskedText:
         return encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
 
-    def translate(self, sources: Sequence[Any]) -> list[str]:
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
         return fill_all_masks(sources, self.predict)
 
@@ -226,6 +230,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
         Salazar et al. 2020, eq. 1.
         """
+        require_examples(examples)
         rows = [self.text.read(example.source) for example in examples]
         log_probs = self.log_probs(
             ([*ids[:position], self.tokenizer.mask, *ids[position + 1 :]], [position])
@@ -245,7 +250,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         Args:
             queries: Texts and positions; consumed lazily.
         """
-        for chunk in _batch_queries(queries, self.recipe.data.batch.max_tokens):
+        chunks = _batch_queries(queries, self.recipe.data.batch.max_tokens)
+        for chunk in track(chunks, "Predicting", size=len):
             values, mask = self.text.stack([ids for ids, _ in chunk])
             width = values.shape[1]
             flat = [
@@ -261,6 +267,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line, layer by layer."""
+        require_examples(examples)
         maps = []
         for example in examples:
             ids = self._encode_masked(example.source).values

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.data.datasets.labelled import read_labelled, split_source
-from regard.data.example import Example
+from regard.data.example import Example, require_examples
 from regard.data.labels import LabelledBatch, LabelledBatches
 from regard.data.modality import fit_source, load_source
 from regard.data.text_image import TextImageField, split_text_image
@@ -93,6 +93,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
 
     def read_targets(self, examples: Sequence[Example]) -> list[tuple[float, ...]]:
         """Return the edges of each example's box."""
+        require_examples(examples)
         return [parse_box(example.target) for example in examples]
 
     def forward(self, batch: LabelledBatch) -> Grounding:
@@ -159,6 +160,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the attention of each phrase over the cells of its image: one row."""
+        require_examples(examples)
         sources = [example.source for example in examples]
         items = self.read_items(sources)
         return [

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.data.datasets.labelled import read_labelled
-from regard.data.example import Example
+from regard.data.example import Example, require_examples
 from regard.data.image.field import ImageField
 from regard.data.labels import LabelField, LabelledBatches
 from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
@@ -89,6 +89,7 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
 
     def read_targets(self, examples: Sequence[Example]) -> list[list[list[int]]]:
         """Return the label ids of each example's cells, row by row."""
+        require_examples(examples)
         targets = []
         for example in examples:
             cells = parse_cells(example.target)

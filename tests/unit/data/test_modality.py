@@ -1,12 +1,22 @@
-"""Sources of two parts: a text and an image."""
+"""Modalities: sources of a text and an image, and detection of files."""
+
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
 from regard.data.datasets.labelled import read_labelled
+from regard.data.example import Example
 from regard.data.image.field import ImageConfig
-from regard.data.modality import fit_source, load_source
+from regard.data.modality import (
+    MODALITIES,
+    check_source,
+    detect_modality,
+    fit_source,
+    load_source,
+    read_any_pairs,
+)
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import (
     TextImageConfig,
@@ -73,3 +83,79 @@ def test_image_paths_are_relative_to_the_file(tmp_path):
     path.write_text("dog\t1.png\n\nno tab\ncat\tshapes/0/2\tno\n")
     lines = read_lines_with_images(str(path))
     assert list(lines) == [f"dog\t{tmp_path}/1.png", "", "no tab", "cat\tshapes/0/2\tno"]
+
+
+class TestFiles:
+    """Columns and folders of files."""
+
+    @pytest.fixture
+    def listed(self, tmp_path):
+        def listed(*names, target="{}", exist=True):
+            for name in names if exist else ():
+                path = tmp_path / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(b"\0")
+            lines = [f"{name}\t{target.format(number)}\n" for number, name in enumerate(names)]
+            path = tmp_path / "list.tsv"
+            path.write_text("".join(lines))
+            return str(path)
+
+        return listed
+
+    @pytest.mark.parametrize(
+        ("suffix", "modality"),
+        [("mp3", "audio"), ("m4a", "audio"), ("HEIC", "image"), ("mp4", "video"), ("wav", "audio")],
+    )
+    def test_every_known_suffix_names_its_modality(self, listed, suffix, modality):
+        for exist in (True, False):
+            examples = read_any_pairs(listed(f"a/1.{suffix}", f"a/2.{suffix}", exist=exist))
+            assert detect_modality(examples).name == modality
+
+    def test_existing_files_of_unknown_format_are_refused(self, listed):
+        with pytest.raises(DataError, match=r"names files as sources \(first: a/1.xyz\).*\(WAVE"):
+            read_any_pairs(listed("a/1.xyz", "a/2.doc", "a/3.xyz"))
+
+    def test_names_of_unknown_format_without_files_are_text(self, listed):
+        examples = read_any_pairs(listed("a/1.xyz", "a/2.xyz", exist=False))
+        assert detect_modality(examples).name == "text"
+
+    def test_existing_files_as_targets_are_refused(self, listed):
+        listed("0.png", "1.png")
+        with pytest.raises(DataError, match=r"names files as targets \(first: 0.png\)"):
+            read_any_pairs(listed("a dog", "a cat", exist=False, target="{}.png"))
+
+    @pytest.mark.parametrize("read", ["read_pairs", "read_labelled"])
+    def test_files_are_refused_by_readers_of_text(self, listed, read):
+        path = listed("1.mp3", "2.mp3")
+        with pytest.raises(DataError, match=r"first: 1.mp3\).* reads text.* recordings"):
+            getattr(MODALITIES["text"], read)(path, None)
+
+    def test_folders_of_frames_are_refused_as_text(self, listed):
+        path = listed("a/1.png", "b/1.png")
+        Path(path).write_text("a\tx\nb\ty\n")
+        with pytest.raises(DataError, match="--recipe moving-laptop"):
+            read_any_pairs(path)
+
+    def test_a_folder_is_of_the_medium_of_most_files(self, listed, tmp_path):
+        listed("in/a/1.mp3", "in/a/2.jpg", "in/b/3.jpg", "in/b/4.mp4")
+        assert [one.target for one in read_any_pairs(str(tmp_path / "in"))] == ["a", "b"]
+        listed("in/a/5.mp3", "in/b/6.mp3")
+        sources = [Path(one.source).name for one in read_any_pairs(str(tmp_path / "in"))]
+        assert sources == ["1.mp3", "5.mp3", "6.mp3"]
+
+    def test_a_folder_of_unknown_files_names_their_suffixes(self, listed, tmp_path):
+        listed("in/a/1.xyz", "in/b/2.doc", "in/.hidden.wav")
+        with pytest.raises(DataError, match=r"files such as .doc, .xyz\..*WAVE.*JPEG"):
+            read_any_pairs(str(tmp_path / "in"))
+
+    def test_a_text_with_an_image_is_detected(self):
+        assert detect_modality([Example(("what", "1.png"))]).name == "text+image"
+        assert detect_modality([Example(("what", "why"))]).name == "text"
+
+    def test_a_source_that_is_a_file_is_refused_by_text_models(self, tmp_path):
+        path = tmp_path / "o.mp3"
+        path.write_bytes(b"ID3\4\0")
+        check_source(str(path), MODALITIES["audio"])
+        check_source("o.mp3", MODALITIES["text"])
+        with pytest.raises(DataError, match=r"o.mp3 is a recording \(MP3\), but must be text"):
+            check_source(str(path), MODALITIES["text"])

@@ -6,9 +6,10 @@ import torch
 from rich.console import Console
 
 from regard.core.errors import ConfigError
-from regard.interpret.visualize import attention_tiles, visualize
+from regard.interpret.visualize import visualize
 from regard.plots.inputs import resize_image
 from regard.plots.overlay import overlay
+from regard.tasks.attention_plots import attention_tiles
 from regard.tasks.prediction import AttentionMap
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)

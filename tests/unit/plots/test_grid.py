@@ -181,5 +181,5 @@ def test_png_file_is_not_upside_down(tmp_path):
 
 
 def test_unknown_suffix_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*sheet.gif'"):
-        save(tmp_path / "sheet.gif", sheet(TILES))
+    with pytest.raises(ConfigError, match=r"must end in .png, .svg, .pdf or .html, .*sheet.bmp'"):
+        save(tmp_path / "sheet.bmp", sheet(TILES))

@@ -113,5 +113,5 @@ def test_png_with_labels_of_another_length_is_refused(tmp_path):
 
 
 def test_unknown_suffix_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*map.pdf'"):
-        save(tmp_path / "map.pdf", WEIGHTS, rows=ROWS, columns=COLUMNS)
+    with pytest.raises(ConfigError, match=r"must end in .png, .svg, .pdf or .html, .*map.bmp'"):
+        save(tmp_path / "map.bmp", WEIGHTS, rows=ROWS, columns=COLUMNS)

@@ -56,13 +56,13 @@ def test_low_frequencies_are_at_the_bottom():
 
 
 def test_spectrogram_is_saved_in_every_format(alignment, tmp_path):
-    for suffix in (".png", ".svg", ".html"):
+    for suffix in (".png", ".svg", ".pdf", ".html"):
         save(tmp_path / f"alignment{suffix}", alignment, title="low high")
     with Image.open(tmp_path / "alignment.png") as image:
         assert image.size[0] > 600
     assert "high &amp; &lt;b&gt;" in (tmp_path / "alignment.svg").read_text()
     assert "<html" in (tmp_path / "alignment.html").read_text()
-    with pytest.raises(ConfigError, match=r"must end in \.png, \.svg or \.html"):
+    with pytest.raises(ConfigError, match=r"must end in \.png, \.svg, \.pdf or \.html"):
         save(tmp_path / "alignment.gif", alignment)
 
 

@@ -1,24 +1,28 @@
 import json
 import re
+import shutil
 
 import pytest
 import torch
 
 import regard
 from regard.core.errors import CheckpointError, ConfigError
+from regard.data.example import Example
 from regard.data.text.field import TOKENIZER
+from regard.data.text.readers import read_examples, write_examples
 from regard.runs.folder import (
     CONFIG,
     METRICS,
     PREDICTIONS,
     REPORT,
+    TEST,
     WEIGHTS,
     initialize_folder,
     load,
     load_as,
     predict,
     read_config,
-    read_test_sources,
+    read_test_set,
 )
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
@@ -134,6 +138,30 @@ def test_run_of_another_class_is_refused(tiny_run):
         load_as(ClassificationTask, tiny_run.folder)
 
 
-def test_test_sources_are_read_from_the_folder(tiny_run):
-    sources = read_test_sources(tiny_run.folder, tiny_run.predictor)
-    assert sources == tiny_run.evaluation.sources
+def test_test_set_is_restored_as_it_was_written(tiny_run, reverse_files):
+    assert read_test_set(tiny_run.folder) == read_examples(reverse_files.test)
+
+
+def test_several_texts_and_empty_targets_of_a_test_set_are_restored(tiny_run, tmp_path):
+    folder = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    examples = [
+        Example(("a b", "c"), "d", references=("e",), alignment=((0, 1),), tags=("t",)),
+        Example("one line of a text\n"),
+    ]
+    write_examples(folder / TEST, examples)
+    assert read_test_set(folder) == examples
+
+
+def test_run_without_a_test_set_is_refused(tiny_run, tmp_path):
+    folder = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    (folder / TEST).unlink()
+    with pytest.raises(CheckpointError, match=r"test\.jsonl.*Name a data set"):
+        read_test_set(folder)
+
+
+def test_ensemble_of_runs_with_different_test_sets_is_refused(tiny_run, tmp_path):
+    other = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    assert len(read_test_set(f"{tiny_run.folder},{other}")) == 30
+    write_examples(other / TEST, [Example("a b", "b a")])
+    with pytest.raises(CheckpointError, match="different test sets"):
+        read_test_set(f"{tiny_run.folder},{other}")

@@ -46,3 +46,8 @@ def test_error_for_an_unknown_setting_suggests_a_name():
 def test_error_for_a_recipe_without_similar_names_does_not_list_all():
     with pytest.raises(ConfigError, match=r"'xyzzy'\. `regard recipes` lists all\.$"):
         load_recipe("xyzzy")
+
+
+def test_single_string_of_overrides_is_refused():
+    with pytest.raises(TypeError, match="`overrides` must be a list.*train"):
+        load_recipe("bahdanau2015-laptop", "train.max_epochs=1")

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from regard.runs.folder import METRICS, REPORT, TRAINING_LOG
-from regard.runs.report import write_report
+from regard.core.files import read_json, write_json
+from regard.runs import train as training
+from regard.runs.folder import CONFIG, METRICS, REPORT, TRAINING_LOG, read_test_set
+from regard.runs.report import read_evaluation, write_report
+from regard.runs.train import train
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names
 
@@ -44,7 +47,10 @@ class Page(HTMLParser):
 def write_page(trained, folder, evaluation):
     for name in (METRICS, TRAINING_LOG):
         shutil.copy(trained.folder / name, folder)
-    path = write_report(folder, trained.predictor, evaluation, title="A <small> run")
+    config = read_json(trained.folder / CONFIG)
+    write_json(folder / CONFIG, {**config, "about": {"data": ["A <small> run"]}})
+    examples = read_test_set(trained.folder)
+    path = write_report(folder, trained.predictor, evaluation, examples=examples)
     assert path == folder / REPORT
     return path.read_text(encoding="utf-8")
 
@@ -99,6 +105,34 @@ def test_model_without_attention_has_no_attention_section(tiny_run_without_atten
 def test_page_is_written_for_empty_outputs(tiny_run, tmp_path):
     empty = replace(tiny_run.evaluation, outputs=[""] * len(tiny_run.evaluation.outputs))
     assert "Attention" not in Page(write_page(tiny_run, tmp_path, empty)).headings
+
+
+def test_training_writes_the_report(reverse_files, with_reports, tmp_path):
+    trained = train(reverse_files.request(tmp_path / "run", "train.max_steps=1"))
+    assert trained.report == tmp_path / "run" / REPORT
+    assert trained.report.exists()
+
+
+def test_failed_report_is_a_warning(reverse_files, tmp_path, monkeypatch, caplog):
+    def fail(*args, **options):
+        raise ZeroDivisionError("nothing to plot")
+
+    monkeypatch.setattr(training, "write_report", fail)
+    trained = train(reverse_files.request(tmp_path / "run", "train.max_steps=1"))
+    assert trained.report is None
+    assert trained.evaluation is not None
+    (message,) = [text for text in caplog.messages if "report" in text]
+    assert "ZeroDivisionError: nothing to plot" in message
+    assert f"regard report {tmp_path / 'run'}" in message
+
+
+def test_saved_evaluation_is_read_back(tiny_run):
+    evaluation, examples = read_evaluation(tiny_run.folder, tiny_run.predictor)
+    assert evaluation.to_dict()["scores"] == tiny_run.evaluation.to_dict()["scores"]
+    assert evaluation.to_dict()["by_tag"] == tiny_run.evaluation.to_dict()["by_tag"]
+    assert evaluation.results == tiny_run.evaluation.results
+    assert evaluation.outputs == tiny_run.evaluation.outputs
+    assert evaluation.sources == [example.source for example in examples]
 
 
 class TestImages:

@@ -160,3 +160,17 @@ def test_run_folder_has_a_default():
 def test_missing_file_is_named():
     with pytest.raises(DataError, match=re.escape("'absent.tsv' is neither a file nor a data")):
         splits_of(Request(data=("absent.tsv",)), seed=0)
+
+
+def test_single_names_may_be_strings(tmp_path):
+    request = Request(
+        data=tmp_path / "pairs.tsv",
+        valid="valid.tsv",
+        test=["a.en", "a.de"],
+        settings="train.max_steps=1",
+        out="runs/x",
+    )
+    assert request.data == (str(tmp_path / "pairs.tsv"),)
+    assert (request.valid, request.test) == (("valid.tsv",), ("a.en", "a.de"))
+    assert request.settings == ("train.max_steps=1",)
+    assert request.out == Path("runs/x")

@@ -1,52 +1,35 @@
-import io
 import json
-import logging
 import time
+from contextlib import nullcontext
 
 import pytest
 import torch
 
 from regard.core.files import read_json_lines
-from regard.core.logging import logger
-from regard.training.logs import (
-    BarDisplay,
-    LineDisplay,
-    Meter,
-    TrainingLog,
-    choose_display,
-    describe,
-)
+from regard.core.progress import track
+from regard.training.display import Plan
+from regard.training.logs import Meter, TrainingLog
 
 
 class Screen:
     def __init__(self):
         self.events = []
 
-    def start(self, step, total_steps):
-        self.events.append(("start", step, total_steps))
+    def start(self, plan):
+        self.events.append(("start", plan.step, plan.best and plan.best["step"]))
 
     def advance(self, step):
         self.events.append(("advance", step))
+
+    def validating(self):
+        self.events.append(("validating",))
+        return nullcontext()
 
     def show(self, row):
         self.events.append(("show", row["step"]))
 
     def stop(self):
         self.events.append(("stop",))
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(stream)])
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    yield lambda: stream.getvalue().splitlines()
-    logger.setLevel(before)
-
-
-def train_row(step, seconds):
-    return {"kind": "train", "step": step, "seconds": seconds, "loss": 2.5}
 
 
 def test_rows_are_written_as_json_lines(tmp_path):
@@ -77,90 +60,35 @@ def test_truncate_drops_an_incomplete_line(tmp_path):
 def test_display_gets_all_events_and_is_stopped_after_an_error(tmp_path):
     screen = Screen()
     log = TrainingLog(tmp_path / "journal.jsonl", screen)
-    with pytest.raises(RuntimeError), log.shown(3, 10):
+    with pytest.raises(RuntimeError), log.shown(Plan(step=3)):
         log.advance(4)
+        with log.validating():
+            pass
         log.write({"kind": "train", "step": 4})
         raise RuntimeError
-    assert screen.events == [("start", 3, 10), ("advance", 4), ("show", 4), ("stop",)]
-
-
-def test_row_is_formatted_as_text():
-    row = {
-        "kind": "valid",
-        "step": 1200,
-        "seconds": 3.0,
-        "loss": 2.34567,
-        "tokens_per_second": 12345.6,
-        "num_lines": 2000,
-        "is_best": True,
-        "reason": "patience",
-    }
-    assert describe(row) == (
-        "valid: step 1,200, loss 2.346, tokens per second 12,346, num lines 2,000, "
-        "reason patience, best so far"
-    )
-
-
-@pytest.mark.parametrize(
-    ("waiting", "expected"),
-    [(0.0, ""), (0.05, ""), (0.0501, ", 5% of the time waiting for data"), (1.0, ", 100% of the")],
-)
-def test_waiting_is_reported_above_a_threshold(waiting, expected):
-    text = describe({"kind": "train", "step": 1, "loss": 2.5, "waiting": waiting, "epoch": 1})
-    assert text.startswith(f"train: step 1, loss 2.5, epoch 1{expected}")
-    assert ("waiting" in text) == bool(expected)
-
-
-def test_validation_value_is_shown_under_the_name_of_its_metric():
-    row = {"kind": "valid", "step": 5, "value": -6.4, "loss": 0.25, "wer": 6.4, "is_best": True}
-    assert describe(row) == "valid: step 5, loss 0.25, wer 6.4, best so far"
-
-
-def test_plain_lines_show_the_remaining_time(lines):
-    display = LineDisplay()
-    display.start(0, 100)
-    display.show(train_row(10, 60.0))
-    display.show(train_row(20, 120.0))
-    assert lines() == [
-        "train: step 10, loss 2.5",
-        "train: step 20, loss 2.5, 8 min left",
+    assert screen.events == [
+        ("start", 3, None),
+        ("advance", 4),
+        ("validating",),
+        ("show", 4),
+        ("stop",),
     ]
 
 
-def test_plain_lines_show_no_remaining_time_without_a_last_step(lines):
-    display = LineDisplay()
-    display.start(0, 0)
-    display.show(train_row(10, 60.0))
-    display.show(train_row(20, 120.0))
-    assert lines()[-1] == "train: step 20, loss 2.5"
+def test_resumed_display_gets_the_best_validation(tmp_path):
+    screen = Screen()
+    log = TrainingLog(tmp_path / "journal.jsonl", screen)
+    for step, is_best in ((5, True), (10, True), (15, False)):
+        log.write({"kind": "valid", "step": step, "value": 1.0, "is_best": is_best})
+    with log.shown(Plan(step=15)):
+        pass
+    assert ("start", 15, 10) in screen.events
 
 
-def test_display_without_a_terminal_is_plain_lines(monkeypatch):
-    monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert isinstance(choose_display(), LineDisplay)
-
-
-def test_display_on_a_terminal_is_a_progress_bar(monkeypatch):
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.delenv("RANK", raising=False)
-    assert isinstance(choose_display(), BarDisplay)
-
-
-@pytest.mark.parametrize("total_steps", [10, 0])
-def test_bar_shows_metrics_beside_it_and_events_above(monkeypatch, total_steps):
-    terminal = io.StringIO()
-    monkeypatch.setattr("sys.stdout", terminal)
-    display = BarDisplay()
-    display.start(0, total_steps)
-    display.advance(5)
-    display.show(train_row(5, 1.0))
-    display.show({"kind": "valid", "step": 5, "value": 0.5})
-    display.stop()
-    event, bar = terminal.getvalue().splitlines()[0], terminal.getvalue().splitlines()[-1]
-    assert event == "valid: step 5, value 0.5"
-    assert "loss 2.5" in bar and f"5/{total_steps or '?'}" in bar.replace(" ", "")
+def test_validations_show_no_progress_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.core.progress.Counter", None)
+    with TrainingLog(tmp_path / "journal.jsonl", Screen()).shown(Plan()):
+        assert list(track([1, 2], "Predicting")) == [1, 2]
 
 
 def filled():

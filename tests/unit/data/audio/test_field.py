@@ -127,7 +127,7 @@ def test_examples_with_bad_recordings_are_dropped_and_counted_in_one_line(put, t
     (record,) = caplog.records
     assert "skipped 2 of 4 examples whose recording cannot be read (first: " in record.message
     with pytest.raises(
-        DataError, match=r"No recording can be read. First: .*bad.wav is not a WAVE"
+        DataError, match=r"No recording can be read. First: .*bad.wav is not a recording"
     ):
         keep_readable(examples[1:2], AudioConfig().decoder)
 

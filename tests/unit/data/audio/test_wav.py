@@ -141,15 +141,15 @@ def test_other_formats_go_through_soundfile(samples, put, monkeypatch):
 
 
 def test_without_soundfile_the_message_names_the_package_to_install(put, monkeypatch):
-    monkeypatch.setattr("regard.data.audio.wav.find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"a.flac is not a WAVE file.*install `soundfile`"):
+    monkeypatch.setattr("regard.data.formats.find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"a.flac .*\(FLAC\).*`pip install 'regard\[audio\]'`"):
         read(put(b"fLaC...", "a.flac"))
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"RIFF\x04\x00\x00\x00AVI LIST", "is not a WAVE file, though it begins like one"),
+        (b"RIFF\x04\x00\x00\x00AVI LIST", r"is a video \(AVI\), but must be a recording"),
         (riff(b"\x00" * 10, size=12), "cut off: its header states 12 bytes of samples, but .* 10"),
         (riff(b""), "holds no audio"),
         (riff(b"\x00" * 4, bits=12), r"format 1 in 12 bits, but must have whole numbers"),

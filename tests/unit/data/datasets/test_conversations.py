@@ -140,7 +140,7 @@ def test_invalid_arguments_raise(argument):
 
 def test_missing_package_raises_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "chitchat_dataset", None)
-    with pytest.raises(DataError, match=r"'chitchat' needs a package.*pip install regard\[data\]"):
+    with pytest.raises(DataError, match=r"'chitchat' needs a package.*'regard\[data\]'"):
         find_data("chitchat")
 
 

@@ -121,7 +121,7 @@ def test_invalid_references_raise(fsdd):
 
 def test_missing_archive_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"read from the folder 'fsdd' in `REGARD_DATA`"):
+    with pytest.raises(DataError, match=r"`REGARD_DATA` .* contains fsdd/recordings.zip"):
         find_data("fsdd")
 
 

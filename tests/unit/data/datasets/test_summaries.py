@@ -79,7 +79,7 @@ def test_abstract_has_all_summaries_as_references(tmp_path):
 
 @pytest.mark.parametrize("name", ["synopsis", "scitldr"])
 def test_missing_folder_raises(name):
-    with pytest.raises(DataError, match=f"'{name}' is read from the folder .* in `REGARD_DATA`"):
+    with pytest.raises(DataError, match=f"'{name}' .*`REGARD_DATA` .* {name}/train"):
         find_data(name)
 
 

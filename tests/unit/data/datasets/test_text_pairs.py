@@ -146,7 +146,7 @@ def test_invalid_argument_of_small_enja_raises():
 def test_missing_folder_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
     message = (
-        rf"the folder 'small_enja' in `REGARD_DATA`, but {tmp_path}.*train\.en\.gz does not ex"
+        rf"'small_enja' .*`REGARD_DATA` .* contains small_enja/train\.en\.gz; it is '{tmp_path}'"
     )
     with pytest.raises(DataError, match=message):
         find_data("small_enja")

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import zipfile
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.data import decoding
+from regard.data.cache import ArrayCache
 from regard.data.decoding import keep_readable
 from regard.data.example import Example
 from regard.data.image import decoding as rendering
@@ -185,7 +187,7 @@ class TestWorkers:
     def many(self, tmp_path, monkeypatch):
         monkeypatch.setattr(decoding, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(decoding, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
         with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
             for number in range(7):
                 path = tmp_path / f"{number}.png"
@@ -206,7 +208,7 @@ class TestWorkers:
     def test_workers_render_the_same_images(self, monkeypatch):
         monkeypatch.setattr(rendering, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(rendering, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
         names = [f"scenes/4/{number}" for number in range(7)]
         expected = [alone(name, FRAME) for name in names]
         # The main process cannot render images from here on.
@@ -273,3 +275,12 @@ def test_files_and_numbered_images_may_be_mixed(files, monkeypatch):
 def test_worker_processes_start_without_torch():
     code = "import sys, regard.data.image.decoding; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_installed_package_invalidates_cached_errors(files, monkeypatch):
+    decoder = image_decoder(FRAME)
+    folders = []
+    for found in (None, "found"):
+        monkeypatch.setattr("regard.data.formats.find_spec", lambda name, found=found: found)
+        folders.append(ArrayCache(Path("cache"), decoder)._folder)
+    assert folders[0] != folders[1]

@@ -154,3 +154,8 @@ def test_label_without_images_is_left_out_with_a_warning(images, caplog):
     (images / "bird").mkdir()
     assert {example.target for example in IMAGE_FILES.read_label_folders(images)} == {"cat", "dog"}
     assert "left out 1 label in" in caplog.text and "(first: bird)" in caplog.text
+
+
+def test_the_first_column_of_a_table_is_a_list(images, write):
+    path = write("pets/t.tsv", "cat/a.jpg\tcat\ncat/b.png\tcat\n")
+    assert IMAGE_FILES.list_references(str(path)) == [f"{images}/cat/a.jpg", f"{images}/cat/b.png"]

@@ -1,9 +1,11 @@
 import io
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -226,3 +228,22 @@ class TestArchive:
     def test_folder_named_like_an_archive_is_not_an_archive(self, tmp_path):
         (tmp_path / "a.zip").mkdir()
         assert find_archive(str(tmp_path / "a.zip" / "b.png")) is None
+
+
+class TestHeic:
+    HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(100)
+
+    def test_without_its_package_the_message_names_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("regard.data.formats.find_spec", lambda name: None)
+        (tmp_path / "a.heic").write_bytes(self.HEIC)
+        with pytest.raises(DataError, match=r"a.heic is an image .*`pip install pillow-heif`"):
+            open_image(str(tmp_path / "a.heic"))
+
+    def test_its_package_is_registered(self, tmp_path, monkeypatch):
+        calls = []
+        module = SimpleNamespace(register_heif_opener=lambda: calls.append(1), __spec__="found")
+        monkeypatch.setitem(sys.modules, "pillow_heif", module)
+        (tmp_path / "a").write_bytes(self.HEIC)
+        with pytest.raises(DataError, match="a is not an image, or damaged"):
+            open_image(str(tmp_path / "a"))
+        assert calls == [1]

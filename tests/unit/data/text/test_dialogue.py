@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.text.dialogue import TURNS, clean_turn, write_context
+from regard.data.text.dialogue import TURNS, clean_turn, has_turns, write_context
 
 
 def test_turns_have_the_speaker_as_prefix():
@@ -43,3 +43,11 @@ def test_no_turns_give_an_empty_text():
 def test_max_turns_is_at_least_one():
     with pytest.raises(ConfigError, match="`max_turns` must be at least 1, but is 0"):
         write_context(["a"], max_turns=0)
+
+
+def test_most_sources_decide_whether_a_model_is_trained_on_turns():
+    contexts = [write_context(["hi"]), write_context(["hi", "hello", "how are you"], max_turns=2)]
+    assert has_turns([*contexts, "where are you?"])
+    assert not has_turns(["where are you?", "you: are", "me too"])
+    assert not has_turns([("you: a", "b"), ("you: a", "b")])
+    assert not has_turns([])

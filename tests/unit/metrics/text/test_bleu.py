@@ -120,11 +120,12 @@ def test_japanese_bleu_is_over_words_with_mecab():
 
 @pytest.mark.parametrize("fault", [RuntimeError, ImportError, AssertionError])
 def test_japanese_bleu_is_over_characters_without_mecab(monkeypatch, fault):
-    def build(*, tokenize, **settings):
-        if tokenize == "ja-mecab":
-            raise fault
-        return sacrebleu.metrics.BLEU(tokenize=tokenize, **settings)
+    class WithoutMecab(sacrebleu.metrics.BLEU):
+        def __init__(self, *, tokenize, **settings):
+            if tokenize == "ja-mecab":
+                raise fault
+            super().__init__(tokenize=tokenize, **settings)
 
-    monkeypatch.setattr("regard.metrics.text.bleu.BLEU", build)
+    monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU", WithoutMecab)
     hypotheses, references = ["猫が好きです"], [["犬が好きです"]]
     assert bleu_ja(hypotheses, references) == bleu_char(hypotheses, references)

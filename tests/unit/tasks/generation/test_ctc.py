@@ -8,7 +8,6 @@ from regard.core.errors import ConfigError
 from regard.data.audio.field import AudioConfig
 from regard.data.example import Example
 from regard.data.text.tokenizers import TokenizerConfig
-from regard.interpret.visualize import spectrogram_of
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
@@ -16,7 +15,7 @@ from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.runs.ensemble import build_ensemble
 from regard.search.forced import target_log_probs
 from regard.search.settings import SearchConfig
-from regard.tasks.generation.attention import CTC
+from regard.tasks.attention_plots import CTC, spectrogram_of
 from regard.tasks.generation.ctc import is_best_path_search
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor

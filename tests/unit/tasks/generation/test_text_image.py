@@ -6,7 +6,7 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.interpret.visualize import attention_tiles
+from regard.tasks.attention_plots import attention_tiles
 from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.recipe import Recipe

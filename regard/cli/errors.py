@@ -1,0 +1,31 @@
+"""Usage errors as one line: unknown options, missing arguments, values of the wrong type."""
+
+from typing import Any
+
+import typer
+
+from regard.cli.commands import argument_name, find_example
+from regard.core.tables import did_you_mean
+
+# A base class of typer's public error, which is that of click in any version of both.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def usage_message(error: Any) -> str:
+    """Return a usage error as one line: what is wrong, and what to do."""
+    option, param = getattr(error, "option_name", None), getattr(error, "param", None)
+    if option and error.ctx and option not in (names := _option_names(error.ctx)):
+        command = error.ctx.command_path
+        hint = did_you_mean(option, names) or f" `{command} --help` lists the options."
+        return f"`{option}` is not an option of `{command}`.{hint}"
+    if param is not None and type(error).__name__ == "MissingParameter":
+        is_option = param.param_type_name == "option"
+        # `DATA [DATA2] [section.key=value ...]` needs DATA.
+        name = max(param.opts, key=len) if is_option else argument_name(param).split(" [")[0]
+        return f"`{error.ctx.command_path}` needs {name}. Example: `{find_example(error.ctx)}`."
+    message = " ".join(error.format_message().split())
+    return message if message.endswith((".", "?")) else f"{message}."
+
+
+def _option_names(ctx: Any) -> list[str]:
+    return [name for param in ctx.command.get_params(ctx) for name in param.opts]

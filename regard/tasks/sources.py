@@ -1,0 +1,79 @@
+"""Sources given on a command line: a text itself, or the name of a file."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from regard.core.errors import ConfigError, DataError
+from regard.core.logging import logger
+from regard.data.modality import MODALITIES
+from regard.data.text.lines import STANDARD_INPUT
+from regard.tasks.reading import find_modality, read_inputs
+from regard.tasks.recipe import BaseRecipe
+
+TEXT_FILES = frozenset(
+    (".bz2", ".csv", ".gz", ".json", ".jsonl", ".md", ".ndjson", ".toml", ".tsv", ".txt", ".xml")
+    + (".xz", ".yaml", ".yml", ".zip")
+)
+"""Suffixes of names that are taken for a file, even if there is no such file."""
+
+
+def read_argument(
+    argument: str, recipe: BaseRecipe, *, labels: Collection[str] = ()
+) -> Iterator[str]:
+    """Read the sources that an argument of a command names, as `read_inputs` does for a file.
+
+    For models of texts, an argument that `is_text` is the only source.
+
+    Args:
+        argument: A file, a folder, `-` for standard input, or a text.
+        recipe: Its data settings name the modality.
+        labels: As for `read_inputs`.
+    """
+    if not takes_text(recipe) or not is_text(argument):
+        return read_inputs(argument, recipe, labels=labels)
+    if not argument.strip():
+        raise ConfigError("The sentence must have at least one word, but is empty.")
+    if not any(map(str.isspace, argument)):
+        logger.info("'%s' is not a file, so it is taken as the source.", argument)
+    return iter([argument])
+
+
+def check_text(argument: str, recipe: BaseRecipe) -> None:
+    """Raise if a model of texts would take the name of a file for a text."""
+    if not takes_text(recipe) or is_text(argument):
+        return
+    if argument == STANDARD_INPUT or Path(argument).exists():
+        name = "Standard input" if argument == STANDARD_INPUT else argument
+        raise ConfigError(
+            f"The source must be one text, but {name} is a file. Give the text in quotes; "
+            "`regard predict` reads files."
+        )
+    raise DataError(f"{argument} does not exist.")
+
+
+def takes_text(recipe: BaseRecipe) -> bool:
+    """Return whether a source of the task is a text, alone or with an image."""
+    return find_modality(recipe.data).medium is None
+
+
+def is_text(argument: str) -> bool:
+    """Return whether an argument is a text itself, not the name of a file.
+
+    Names of existing files and folders are no texts. Of the others, an argument with a space is a
+    text. One without is the name of a missing file if it has a slash, a backslash or the suffix of
+    a file of data, and else a word.
+    """
+    if argument == STANDARD_INPUT or (argument and _exists(argument)):
+        return False
+    if any(map(str.isspace, argument)):
+        return True
+    has_separator = "/" in argument or "\\" in argument
+    is_medium = any(modality.is_name(argument) for modality in MODALITIES.values())
+    return not (has_separator or is_medium or Path(argument).suffix.lower() in TEXT_FILES)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # Names may be too long for the file system.
+        return False

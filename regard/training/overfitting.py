@@ -1,0 +1,43 @@
+"""Report of over-fitting: a validation loss that has risen."""
+
+import math
+from typing import TYPE_CHECKING
+
+from regard.core.logging import logger
+
+if TYPE_CHECKING:
+    from regard.training.loop import Progress
+
+NUM_HIGHER = 5
+"""Validations with a higher loss than the lowest after which over-fitting is reported."""
+
+MIN_RISE = 0.05
+"""Relative rise of the validation loss that is reported; smaller ones may be noise."""
+
+
+def report_overfitting(progress: "Progress", loss: float, *, patience: int) -> None:
+    """Log once after each best validation that the validation loss has risen.
+
+    Args:
+        progress: Counters of the run, updated here.
+        loss: Loss of the current validation; not finite if there is none.
+        patience: Validations without improvement before early stopping; 0 = never.
+    """
+    lowest = progress.lowest_loss
+    if not math.isfinite(loss):
+        return
+    if lowest is None or loss <= lowest:
+        progress.lowest_loss, progress.higher_losses = loss, 0
+        return
+    progress.higher_losses += 1
+    has_risen = loss - lowest > MIN_RISE * abs(lowest)
+    if progress.higher_losses < NUM_HIGHER or not has_risen or progress.is_overfitting_reported:
+        return
+    if 0 < patience <= progress.bad_validations:
+        return  # training stops for this reason
+    progress.higher_losses, progress.is_overfitting_reported = 0, True
+    advice = "" if patience else f"stop earlier with train.patience={NUM_HIGHER}, or "
+    logger.warning(
+        f"validation loss has risen for {NUM_HIGHER} validations ({lowest:.3g} → {loss:.3g}); "
+        f"the model over-fits: {advice}use more data or dropout"
+    )
