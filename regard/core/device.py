@@ -2,7 +2,7 @@
 
 import platform
 import random
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -19,8 +19,8 @@ ACCELERATORS = ("cuda", "xpu", "mps")
 def find_device(name: str = "auto") -> torch.device:
     """Return the device that torch calls `name`; raise `ConfigError` if it cannot be used.
 
-    `auto` selects a CUDA GPU or the CPU. Other devices are slower than the CPU for small models,
-    so they are selected by name only.
+    `auto` selects a CUDA GPU or the CPU. Other devices are selected by name only, since this
+    package is not tested on them.
     """
     if name == "auto":
         name = "cuda" if _num_devices("cuda") else "cpu"
@@ -44,7 +44,7 @@ def _num_devices(kind: str) -> int:
     """Return the number of usable devices of a type."""
     if kind == "cpu":
         return 1
-    module = getattr(torch, kind, None)
+    module: Any = getattr(torch, kind, None)
     if not hasattr(module, "is_available") or not module.is_available():
         return 0
     return int(module.device_count())
@@ -57,7 +57,7 @@ def _unknown(name: str) -> str:
 
 def _missing_build(kind: str) -> str:
     """Return the hint that torch was installed without CUDA, if this is why there is no GPU."""
-    if kind == "cuda" and not torch.backends.cuda.is_built():
+    if kind == "cuda" and torch.version.cuda is None:
         return " The installed torch is a build without CUDA."
     return ""
 
