@@ -19,8 +19,8 @@ ACCELERATORS = ("cuda", "xpu", "mps")
 def find_device(name: str = "auto") -> torch.device:
     """Return the device that torch calls `name`; raise `ConfigError` if it cannot be used.
 
-    `auto` selects a CUDA GPU or the CPU. Other devices are slower than the CPU for small models,
-    so they are selected by name only.
+    `auto` selects a CUDA GPU or the CPU. Other devices are selected by name only, since this
+    package is not tested on them.
     """
     if name == "auto":
         name = "cuda" if _num_devices("cuda") else "cpu"

@@ -7,8 +7,8 @@ from pathlib import Path
 CGROUP = Path("/sys/fs/cgroup")
 
 DEFAULTS = {
-    # Threads that wait for each other sleep. By default they spin, and a thread that another
-    # process interrupts holds up all others, which occupy their cores meanwhile.
+    # Threads that wait for each other sleep instead of spinning: training slows down less beside
+    # other programs, and more on idle cores (docs/log.md).
     "OMP_WAIT_POLICY": "passive",
     "KMP_BLOCKTIME": "0",
     # Operations that Apple GPUs lack run on the CPU.
