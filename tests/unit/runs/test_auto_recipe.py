@@ -33,19 +33,24 @@ def test_single_words_get_character_tokens():
 
 
 def test_few_distinct_words_get_word_tokens():
-    choice = choose_for(["a dog", "a cat"])
+    choice = choose_for(["a dog", "a cat"] * 2)
     assert choice.settings["data.source.kind"] == "word"
     assert "source tokens: word (only 3 distinct words)" in choice.reasons
 
 
 def test_word_tokens_up_to_the_word_limit():
-    assert choose_for(many_words(WORD_LIMIT)).settings["data.source.kind"] == "word"
+    assert choose_for(2 * many_words(WORD_LIMIT)).settings["data.source.kind"] == "word"
 
 
 def test_many_distinct_words_get_subword_tokens():
-    choice = choose_for(many_words(WORD_LIMIT + 2))
+    choice = choose_for(2 * many_words(WORD_LIMIT + 2))
     assert choice.settings["data.source.kind"] == "bpe"
-    assert "source tokens: bpe (2,002 distinct words)" in choice.reasons
+    assert "source tokens: bpe (2,002 distinct words, 0 of them once)" in choice.reasons
+
+
+def test_words_that_occur_once_get_subword_tokens():
+    choice = choose_for([*["a dog"] * 96, *many_words(8)])
+    assert "source tokens: bpe (10 distinct words, 8 of them once)" in choice.reasons
 
 
 @pytest.mark.parametrize(("num_lines", "size"), [(9_999, 4_000), (10_000, 8_000)])
