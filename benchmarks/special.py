@@ -238,9 +238,58 @@ def long_sources(page: Page) -> str:
     return "\n\n".join(parts)
 
 
+TRIAL_COLUMNS = (
+    "data", "pairs", "model", "width", "layers", "vocabulary", "batch", "optimizer",
+    "learning_rate", "dropout", "label_smoothing", "steps", "epochs", "parameters", "loss", "bleu",
+)  # fmt: skip
+
+
+def trials_by_size(page: Page, file: str) -> str:
+    """Return the best score of each laptop-sized model by data set and number of pairs."""
+    best: dict[tuple[str, int], dict[str, Row]] = {}
+    for row in _trials(page, file):
+        if row["pairs"] >= 5_000 and row["model"] not in ("modern-small", "bahdanau2015"):
+            models = best.setdefault((row["data"], row["pairs"]), {})
+            models.setdefault(row["model"], row)
+            models[row["model"]] = max(models[row["model"]], row, key=lambda one: one["bleu"])
+    names = sorted({name for models in best.values() for name in models}, reverse=True)
+    rows = [
+        (data, f"{pairs:,}", *(f"{models[name]['bleu']:.1f}" for name in names))
+        for (data, pairs), models in sorted(best.items())
+    ]
+    return table(("data", "pairs", *names), rows)
+
+
+def step_times(page: Page, file: str) -> str:
+    """Return the measured time of a training step."""
+    times = dict(read_results(page.folder / file)["milliseconds_per_step"])
+    machine = f"{times.pop('hardware')}, commit {times.pop('commit')}"
+    listed = "; ".join(f"{name}: {value}" for name, value in times.items())
+    return f"Milliseconds per step ({machine}): {listed}."
+
+
+def all_trials(page: Page, file: str) -> str:
+    """Return the settings and scores of all trials, the best ones of each data set first."""
+    rows = sorted(_trials(page, file), key=lambda row: (row["data"], -row["pairs"], -row["bleu"]))
+    cells = [[_trial_cell(row[name]) for name in TRIAL_COLUMNS] for row in rows]
+    return table([name.replace("_", " ") for name in TRIAL_COLUMNS], cells)
+
+
+def _trials(page: Page, file: str) -> list[Row]:
+    columns = read_results(page.folder / file)["trials"]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _trial_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value}"
+
+
 COMPONENTS = (
     accuracy_by_compute, confusions, latent_plane, compression_plot, unseen_speakers,
     wrong_transcripts, long_recordings, sampled_sentences, interpolations, generated_texts,
     paraphrase_plot, nearest_sentences, generalisation, layer_costs, long_sources,
+    trials_by_size, step_times, all_trials,
 )  # fmt: skip
 """Functions that pages of single experiments call."""
