@@ -26,7 +26,8 @@ def complete_run(incomplete: str) -> Names:
 
 def complete_recipe(incomplete: str) -> Names:
     """Yield names of built-in recipes and TOML files."""
-    yield from sorted(path.name.removesuffix(".toml") for path in _recipe_folder().iterdir())
+    names = (path.name for path in _recipe_folder().iterdir() if path.name.endswith(".toml"))
+    yield from sorted(name.removesuffix(".toml") for name in names)
     yield from (path for path in _files(incomplete) if path.endswith(("/", ".toml")))
 
 

@@ -124,7 +124,9 @@ app = typer.Typer(
 def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log debug messages.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Log warnings only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no notices and no progress.")
+    ] = False,
 ) -> None:
     """Log to standard error; print the version if requested."""
     handler = logging.StreamHandler(sys.stderr)

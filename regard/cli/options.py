@@ -52,7 +52,7 @@ Threads = Annotated[
         "--threads",
         callback=set_threads,
         expose_value=False,
-        help="Threads of the CPU; chosen by the machine if not given.",
+        help="Threads of the CPU; torch's default if not given.",
     ),
 ]
 

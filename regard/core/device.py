@@ -62,15 +62,8 @@ def _missing_build(kind: str) -> str:
     return ""
 
 
-def set_threads(num: int | None = None) -> None:
-    """Set the number of threads of a torch operation on the CPU.
-
-    Args:
-        num: Number of threads; if None, torch's choice (which follows OMP_NUM_THREADS), but not
-            more than the cores of this process.
-    """
-    if num is None:
-        num = min(torch.get_num_threads(), num_cores())
+def set_threads(num: int) -> None:
+    """Set the number of threads of a torch operation on the CPU."""
     if num < 1:
         raise ConfigError(f"`threads` must be at least 1, but is {num}.")
     torch.set_num_threads(num)

@@ -43,8 +43,10 @@ def override(
             if not isinstance(table, dict):
                 raise ConfigError(f"`{key}` is not a setting: `{section}` holds a single value.")
         if name == "kind" and table.get("kind", value) != value:
+            prefix = key.removesuffix("kind")
             for other in given:
-                table.pop(other.removeprefix(key.removesuffix("kind")), None)
+                if other.startswith(prefix):  # set below, so neither kept nor dropped
+                    table.pop(other.removeprefix(prefix), None)
             new = class_of_kind(_classes_at(cls, changed, sections), value)
             _change_kind(table, f"{key}={value}", new)
         table[name] = value

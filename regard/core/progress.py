@@ -115,7 +115,7 @@ class Notebook:
     def _show(self) -> None:
         ipython = import_module("IPython.display")
         text = html.escape("\n".join([*self._lines, self._line]).rstrip())
-        # Without a line height of 1 the rows of a notebook are far apart.
+        # With the default line height, the rows of a notebook are far apart.
         page = ipython.HTML(f'<pre style="line-height: 1.2; margin: 0">{text}</pre>')
         if self._handle is None:
             self._handle = ipython.display(page, display_id=True)
@@ -144,9 +144,8 @@ def _is_notebook() -> bool:
     return module is not None and hasattr(module.get_ipython(), "kernel")
 
 
-_is_shown = False
-"""Whether an operation shows its progress; operations inside it show none."""
-
+_is_suppressed = False
+"""Whether operations show no progress, such as those inside an operation that shows its own."""
 
 _label = ""
 """Label of the descriptions of operations."""
@@ -155,16 +154,16 @@ _label = ""
 @contextmanager
 def without_progress() -> Iterator[None]:
     """Show no progress of operations in the block."""
-    global _is_shown
-    before, _is_shown = _is_shown, True
+    global _is_suppressed
+    before, _is_suppressed = _is_suppressed, True
     try:
         yield
     finally:
-        _is_shown = before
+        _is_suppressed = before
 
 
 @contextmanager
-def labelled(label: str) -> Iterator[None]:
+def with_label(label: str) -> Iterator[None]:
     """Append a label to the descriptions of operations in the block."""
     global _label
     before, _label = _label, label
@@ -232,6 +231,10 @@ class Counter:
         return seconds / max(self._num, 1) * max((self._total or 0) - self._num, 0)
 
 
+def _is_silent() -> bool:
+    return _is_suppressed or threading.current_thread() is not threading.main_thread()
+
+
 @contextmanager
 def counting(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show the progress of a block, which calls the yielded function with numbers of items.
@@ -242,7 +245,7 @@ def counting(description: str, total: int | None = None) -> Iterator[Callable[[i
         description: The operation, such as `Predicting`.
         total: Number of items, if known.
     """
-    if _is_shown or threading.current_thread() is not threading.main_thread():
+    if _is_silent():
         yield lambda num: None
         return
     counter = Counter(description, total)
@@ -251,6 +254,17 @@ def counting(description: str, total: int | None = None) -> Iterator[Callable[[i
             yield counter.advance
         finally:
             counter.stop()
+
+
+def count_each(items: Iterable[Item], advance: Callable[[int], None]) -> Iterator[Item]:
+    """Yield items and count each of them.
+
+    Unlike a suspended `track`, a suspended iterator of this function does not suppress the progress
+    of later operations: the block of `counting` ends with the operation.
+    """
+    for item in items:
+        yield item
+        advance(1)
 
 
 def track(
@@ -275,9 +289,9 @@ def track(
 
 
 @contextmanager
-def announced(description: str) -> Iterator[None]:
+def show_message(description: str) -> Iterator[None]:
     """Show a line on a screen during a block whose progress cannot be measured."""
-    screen = None if _is_shown else find_screen()
+    screen = None if _is_silent() else find_screen()
     if screen is None:
         yield
         return

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.core.progress import track
+from regard.core.progress import count_each, counting
 from regard.core.threads import num_cores
 from regard.data.cache import ArrayCache, Decoded
 from regard.data.datasets.download import cache_folder
@@ -94,17 +94,16 @@ def _decode_files(references: Sequence[str], decoder: Decoder) -> Decoded:
         missing = [reference for reference in references if reference not in decoded]
         if len(missing) >= NUM_CACHED:
             logger.info("reading %s %s, to be kept in %s", f"{len(missing):,}", noun, folder)
-            cache.save(
-                missing, track(read_many(missing, decoder), f"Reading {noun}", total=len(missing))
-            )
+            with counting(f"Reading {noun}", len(missing)) as advance:
+                cache.save(missing, count_each(read_many(missing, decoder), advance))
             decoded = cache.load(references)
             if any(reference not in decoded for reference in missing):
                 raise DataError(
                     f"{noun.capitalize()} have changed while they were read. Try again."
                 )
             return decoded
-    results = read_each(missing, decoder.read)
-    decoded.add(missing, track(results, f"Reading {noun}", total=len(missing)))
+    with counting(f"Reading {noun}", len(missing)) as advance:
+        decoded.add(missing, count_each(read_each(missing, decoder.read), advance))
     return decoded
 
 

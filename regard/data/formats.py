@@ -47,7 +47,8 @@ class Format:
     def how_to_read(self, reference: str) -> str:
         """Return what to install, or how to convert a file to a format that is read."""
         file = Path(reference)
-        command = self.convert.format(file=shlex.quote(file.name), stem=shlex.quote(file.stem))
+        stem = str(file.with_suffix(""))
+        command = self.convert.format(file=shlex.quote(reference), stem=shlex.quote(stem))
         if self.package:
             installation = f"Install the package that reads it: `{INSTALL[self.package]}`"
             return f"{installation}; or convert it: `{command}`."
@@ -106,13 +107,13 @@ class FormatTable:
             head: Its first bytes.
             reason: Message of the reader.
         """
-        if found := identify(reference, head):
+        found = None if self.by_signature(head) else identify(reference, head)
+        if found and found[0] is not self:
             table, row = found
-            if table is not self:
-                return DataError(
-                    f"{reference} is {with_article(table.noun)} ({row.name}), but must be "
-                    f"{with_article(self.noun)}."
-                )
+            return DataError(
+                f"{reference} is {with_article(table.noun)} ({row.name}), but must be "
+                f"{with_article(self.noun)}."
+            )
         reason = f" ({reason})" if reason else ""
         if self.by_signature(head) or self.by_suffix(reference):
             return DataError(

@@ -60,7 +60,7 @@ def choose_recipe(
         examples: The training data.
         device: Device of the training.
         metric: Validation metric named in the reasons; chosen by the kind of tokens if not given.
-        overrides: Overrides of the user; tokens of the target need a vocabulary of their own.
+        overrides: Overrides of the user; with those of tokens, the sides share no vocabulary.
     """
     modality = detect_modality(examples).name
     if modality == "text+image":
@@ -73,17 +73,19 @@ def choose_recipe(
     source = choose_tokens([text for example in examples for text in texts_of(example.source)])
     target = choose_tokens([example.target for example in examples])
     metric = metric or target.metrics[0]
-    reasons = (
-        f"source tokens: {source.kind} ({source.reason})",
-        f"target tokens: {target.kind} ({target.reason})",
-        f"metric: {metric} ({'lower' if metric in ERROR_RATES else 'higher'} is better)",
-    )
+    given = [one.partition("=")[0] for one in overrides]
+    reasons = [
+        f"{side} tokens: {tokens.kind} ({tokens.reason})"
+        for side, tokens in (("source", source), ("target", target))
+        if f"data.{side}.kind" not in given
+    ]
+    reasons.append(f"metric: {metric} ({'lower' if metric in ERROR_RATES else 'higher'} is better)")
     # Words and symbols, such as names and pronunciations, are compared by error rates.
     is_words = target.metrics[0] in ERROR_RATES
     choose_for_text = _choose_for_words if is_words else _choose_for_sentences
-    has_own_target = any(one.startswith("data.target.") for one in overrides)
+    is_set = any(key == "data.source.kind" or key.startswith("data.target.") for key in given)
     # Subwords of both sides share one vocabulary, as in Vaswani et al. 2017.
-    is_joint = not (is_words or has_own_target) and source.kind == target.kind == "bpe"
+    is_joint = not (is_words or is_set) and source.kind == target.kind == "bpe"
     choice = choose_for_text(examples, device, _token_settings(source, target, is_joint=is_joint))
     device_reason, *others = choice.reasons
     return replace(choice, reasons=(device_reason, *reasons, *others))
@@ -128,7 +130,7 @@ def _choose_for_sentences(
 
 
 def _device_reason(device: torch.device) -> str:
-    return "there is no GPU" if device.type == "cpu" else "there is a GPU"
+    return "on a CPU" if device.type == "cpu" else "on a GPU"
 
 
 def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Choice:
@@ -142,15 +144,14 @@ def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Cho
         reason = "sources are images and targets captions"
         if not is_gpu:
             settings = {"data.target.vocab_size": 4 * WORD_LIMIT, "validation.metric": "cider"}
-    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
+    return _with_steps(examples, device, Choice(recipe, settings, (reason,)))
 
 
 def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_gpu = device.type != "cpu"
     if num_labels := _count_labels(examples):
         reason = f"sources are recordings and targets labels ({num_labels:,} distinct ones)"
-        return _with_steps(examples, "sound-labels", {}, is_gpu=is_gpu, reason=reason)
-    recipe = "chan2016" if is_gpu else "chan2016-laptop"
+        return _with_steps(examples, device, Choice("sound-labels", {}, (reason,)))
+    recipe = "chan2016-laptop" if device.type == "cpu" else "chan2016"
     tokens = choose_tokens([example.target for example in examples])
     # Transcripts are compared by words or characters, also if tokens are subwords.
     metric = "cer" if tokens.kind == "char" else "wer"
@@ -160,17 +161,16 @@ def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choi
         "validation.metric": metric,
     }
     reason = f"sources are recordings; target tokens: {tokens.kind} ({tokens.reason})"
-    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
+    return _with_steps(examples, device, Choice(recipe, settings, (reason,)))
 
 
 def _choose_for_videos(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_gpu = device.type != "cpu"
     num_labels = _count_labels(examples)
     recipe = "moving-directions" if num_labels else "moving"
     targets = f"labels ({num_labels:,} distinct ones)" if num_labels else "captions"
     reason = f"sources are videos and targets {targets}"
-    recipe = recipe if is_gpu else f"{recipe}-laptop"
-    return _with_steps(examples, recipe, {}, is_gpu=is_gpu, reason=reason)
+    recipe = f"{recipe}-laptop" if device.type == "cpu" else recipe
+    return _with_steps(examples, device, Choice(recipe, {}, (reason,)))
 
 
 CHOOSERS: dict[str, Callable[[Sequence[Example], torch.device], Choice]] = {
@@ -189,11 +189,10 @@ def _count_labels(examples: Sequence[Example]) -> int:
     return len(labels) if is_label else 0
 
 
-def _with_steps(
-    examples: Sequence[Example], recipe: str, settings: dict[str, Any], *, is_gpu: bool, reason: str
-) -> Choice:
-    reasons = ["there is a GPU" if is_gpu else "there is no GPU", reason]
+def _with_steps(examples: Sequence[Example], device: torch.device, choice: Choice) -> Choice:
+    """Name the device in the reasons, and fix the number of steps on small data."""
+    settings, reasons = choice.settings, (_device_reason(device), *choice.reasons)
     if len(examples) < SMALL_DATA:
         settings = settings | FEW_STEPS
-        reasons.append(f"2,000 steps (only {len(examples):,} examples)")
-    return Choice(recipe, settings, tuple(reasons))
+        reasons += (f"2,000 steps (only {len(examples):,} examples)",)
+    return Choice(choice.recipe, settings, reasons)

@@ -91,7 +91,7 @@ class Conversation:
         search = (
             f"replies are sampled (search.temperature={self.search.temperature:g})"
             if self.search.is_sampling
-            else "replies are searched for, as in `regard predict`"
+            else "replies are decoded as by `regard predict`"
         )
         return f"The model was {trained} on turns with speakers: {context}; {search}."
 

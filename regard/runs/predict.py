@@ -10,7 +10,7 @@ from typing import Any
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.progress import labelled
+from regard.core.progress import with_label
 from regard.data.example import Example
 from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
@@ -127,7 +127,7 @@ class PredictionPipeline:
         remaining, numbers, num_done = iter(sources), count(1), 0
         while group := list(islice(remaining, NUM_SOURCES)):
             is_only = num_done == 0 and len(group) < NUM_SOURCES
-            with labelled("" if is_only else f"{num_done + 1:,}–{num_done + len(group):,}"):
+            with with_label("" if is_only else f"{num_done + 1:,}–{num_done + len(group):,}"):
                 predicted = predict_readable(self._predict, group, config=self.task.recipe.data)
             num_done += len(group)
             for source, predictions, number in zip(group, predicted, numbers, strict=False):

@@ -160,7 +160,7 @@ def _summary(
         has_images = any(attention.image is not None for _, attention in attended)
         has_audio = any(attention.recording is not None for _, attention in attended)
         kind = "images" if has_images else "recordings" if has_audio else "examples"
-        values[f"test {kind}"] = f"{len(evaluation.outputs):,}"
+        values[f"test {kind}"] = f"{metrics['test']['num_examples']:,}"
     return cards(values)
 
 

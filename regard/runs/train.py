@@ -124,6 +124,7 @@ def _try_report(
             error,
             folder,
         )
+        logger.debug("Traceback of the report:", exc_info=True)
         return None
 
 

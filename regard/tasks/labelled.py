@@ -104,7 +104,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 name: metric(outputs, references).value for name, metric in self.metrics.items()
             }
             value = -loss if chosen == "loss" else values[chosen]
-            return Validation(value=value, metrics={"loss": loss, **values})
+            return Validation(value=value, metrics={"loss": loss, **values}, metric=chosen)
 
         return validate
 

@@ -167,7 +167,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
         def validate() -> Validation:
             nll = -float(self._log_probs(tokens, is_quick=True).mean())
-            return Validation(value=-nll, metrics={"loss": nll})
+            return Validation(value=-nll, metrics={"loss": nll}, metric="loss")
 
         return validate
 

@@ -87,6 +87,7 @@ def nll_validation(mean_nll: Callable[[], float]) -> Callable[[], Validation]:
 
     def validate() -> Validation:
         nll = mean_nll()
-        return Validation(value=-nll, metrics={LOSS: nll, PERPLEXITY: math.exp(nll)})
+        metrics = {LOSS: nll, PERPLEXITY: math.exp(nll)}
+        return Validation(value=-nll, metrics=metrics, metric=LOSS)
 
     return validate

@@ -59,17 +59,18 @@ def takes_text(recipe: BaseRecipe) -> bool:
 def is_text(argument: str) -> bool:
     """Return whether an argument is a text itself, not the name of a file.
 
-    Names of existing files and folders are no texts. Of the others, an argument with a space is a
-    text. One without is the name of a missing file if it has a slash, a backslash or the suffix of
-    a file of data, and else a word.
+    Names of existing files and folders are no texts. Of the others, an argument with a slash or a
+    backslash and the suffix of a file of data is the name of a missing file; so is an argument
+    without spaces that has one of the two. All others are texts.
     """
     if argument == STANDARD_INPUT or (argument and _exists(argument)):
         return False
-    if any(map(str.isspace, argument)):
-        return True
     has_separator = "/" in argument or "\\" in argument
     is_medium = any(modality.is_name(argument) for modality in MODALITIES.values())
-    return not (has_separator or is_medium or Path(argument).suffix.lower() in TEXT_FILES)
+    has_suffix = is_medium or Path(argument).suffix.lower() in TEXT_FILES
+    if any(map(str.isspace, argument)):
+        return not (has_separator and has_suffix)
+    return not (has_separator or has_suffix)
 
 
 def _exists(name: str) -> bool:

@@ -327,7 +327,7 @@ def describe(row: Row, *, plan: Plan, best: Row | None = None) -> str:
     return f"{subject} at step {row['step']:,}: {numbers}{note}"
 
 
-_NOT_METRICS = ("kind", "step", "epoch", "seconds", "value", "is_best")
+_NOT_METRICS = ("kind", "step", "epoch", "seconds", "value", "metric", "is_best")
 
 
 def _describe_end(row: Row, *, plan: Plan, best: Row | None) -> str:
@@ -363,13 +363,10 @@ def describe_details(row: Row) -> str:
 
 def describe_score(row: Row, digits: int = 4) -> str:
     """Describe the metric of a validation that selects the best weights; empty if not finite."""
-    value = row["value"]
-    if not math.isfinite(value):
+    name = row.get("metric", "value")  # rows of older versions do not name it
+    if not math.isfinite(row[name]):
         return ""
-    # `value` repeats one of the metrics, negated if lower is better.
-    names = [name for name in row if name not in _NOT_METRICS and abs(row[name]) == abs(value)]
-    name = next((name for name in names if name != "loss"), "loss" if names else "value")
-    return f"{spell_metric(name)} {format_number(row.get(name, value), digits)}"
+    return f"{spell_metric(name)} {format_number(row[name], digits)}"
 
 
 def spell_metric(name: str) -> str:

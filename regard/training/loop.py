@@ -47,7 +47,9 @@ class Validation:
     value: float
     """Value that selects the best weights; larger is better."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Further metrics for the training log."""
+    """Metrics for the training log."""
+    metric: str = ""
+    """Name of the one that `value` is computed from."""
 
 
 @dataclass
@@ -304,7 +306,9 @@ class Trainer:
             self.progress.best, self.progress.best_step = result.value, self.progress.step
             self.progress.bad_validations = 0
             self.progress.is_overfitting_reported = False
-        self._write(kind, {"value": result.value, **result.metrics, "is_best": is_best})
+        named = {"metric": result.metric} if result.metric else {}
+        row = {"value": result.value, **named, **result.metrics, "is_best": is_best}
+        self._write(kind, row)
 
     def _try_average(self) -> None:
         paths = self._averages.paths()

@@ -38,6 +38,6 @@ def report_overfitting(progress: "Progress", loss: float, *, patience: int) -> N
     progress.higher_losses, progress.is_overfitting_reported = 0, True
     advice = "" if patience else f"stop earlier with train.patience={NUM_HIGHER}, or "
     logger.warning(
-        f"validation loss has risen for {NUM_HIGHER} validations ({lowest:.3g} → {loss:.3g}); "
+        f"validation loss has risen since {NUM_HIGHER} validations ({lowest:.3g} → {loss:.3g}); "
         f"the model over-fits: {advice}use more data or dropout"
     )

@@ -4,7 +4,7 @@ from functools import lru_cache, partial
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.core.progress import track
+from regard.core.progress import count_each, counting
 from regard.data.audio.files import AUDIO_FILES, NUMBERED_RECORDINGS
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
 from regard.data.audio.wav import Waveform, is_silent, read_file
@@ -54,5 +54,6 @@ def _log_resampling(rate: int, new_rate: int) -> None:
 @lru_cache(maxsize=2)
 def _read_numbered(analysis: Analysis, name: str, arguments: tuple[str, ...]) -> list[Spectrum]:
     """Return frames of numbered recordings; the latest are cached for statistics and training."""
-    tracked = track(arguments, "Reading recordings", total=len(arguments))
-    return [log_mel(NUMBERED_RECORDINGS[name](argument), analysis) for argument in tracked]
+    read = NUMBERED_RECORDINGS[name]
+    with counting("Reading recordings", len(arguments)) as advance:
+        return [log_mel(read(argument), analysis) for argument in count_each(arguments, advance)]

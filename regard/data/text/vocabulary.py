@@ -11,7 +11,7 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.core.errors import DataError
-from regard.core.progress import announced
+from regard.core.progress import show_message
 from regard.core.tables import pick
 from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer, TokenizerConfig, split_words
 
@@ -33,7 +33,7 @@ def train_tokenizer(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     lines = [_split_long_words(normalizer.normalize_str(text)) for text in texts]
     if not any(lines):
         raise DataError("A tokenizer needs text to learn from, but all texts are empty.")
-    with announced(f"Fitting the tokenizer to {len(lines):,} texts"):
+    with show_message(f"Fitting the tokenizer to {len(lines):,} texts"):
         trained = build(config, lines)
     trained.normalizer = normalizer
     return Tokenizer(trained)

@@ -230,7 +230,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 outputs = [[best[0].text] for best in self._predict(sources, greedy)]
                 score = measure((config.metric,), outputs, references)[config.metric]
                 numbers[config.metric] = score.value
-            return Validation(to_objective(config.metric, numbers[config.metric]), numbers)
+            objective = to_objective(config.metric, numbers[config.metric])
+            return Validation(objective, numbers, config.metric)
 
         return validate
 

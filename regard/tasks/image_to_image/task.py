@@ -140,8 +140,9 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             losses = images.losses - self._log_densities(images.values, images.targets)
             loss = float(losses.sum()) / images.targets.numel()
             psnr = float(images.psnr().mean())
-            objective = -loss if self.recipe.validation.metric == "loss" else psnr
-            return Validation(value=objective, metrics={"loss": loss, "psnr": psnr})
+            metric = self.recipe.validation.metric
+            metrics = {"loss": loss, "psnr": psnr}
+            return Validation(-loss if metric == "loss" else psnr, metrics, metric)
 
         return validate
 

@@ -93,11 +93,9 @@ def _keep_threads():
 
 
 @pytest.mark.usefixtures("_keep_threads")
-@pytest.mark.parametrize(("num", "expected"), [(3, 3), (None, 1)])
-def test_default_number_of_threads_is_that_of_the_cores(monkeypatch, num, expected):
-    monkeypatch.setattr(device_module, "num_cores", lambda: 1)
-    set_threads(num)
-    assert torch.get_num_threads() == expected
+def test_number_of_threads_is_set():
+    set_threads(3)
+    assert torch.get_num_threads() == 3
 
 
 def test_number_of_threads_must_be_positive():

@@ -6,20 +6,39 @@ import pytest
 from regard.core import threads
 
 
-def test_environment_is_set_before_torch_is_imported(monkeypatch):
+@pytest.fixture
+def environment(monkeypatch):
+    """An empty environment before torch is imported."""
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    monkeypatch.setenv("KMP_BLOCKTIME", "7")
+    monkeypatch.setattr(os, "environ", {})
+    return os.environ
+
+
+def test_environment_is_set_before_torch_is_imported(environment):
+    environment["KMP_BLOCKTIME"] = "7"
     threads.set_environment()
-    assert os.environ["OMP_WAIT_POLICY"] == "passive"
-    assert os.environ["KMP_BLOCKTIME"] == "7"  # set by the user
+    assert environment["GOMP_SPINCOUNT"] == "1000"
+    assert environment["KMP_BLOCKTIME"] == "7"  # set by the user
 
 
-def test_environment_is_left_alone_after_torch_is_imported(monkeypatch):
+def test_wait_policy_of_the_user_is_kept(environment):
+    environment["OMP_WAIT_POLICY"] = "active"
+    threads.set_environment()
+    assert "GOMP_SPINCOUNT" not in environment
+
+
+def test_environment_is_left_alone_after_torch_is_imported(monkeypatch, environment):
     monkeypatch.setitem(sys.modules, "torch", sys)
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     threads.set_environment()
-    assert "OMP_WAIT_POLICY" not in os.environ
+    assert not environment
+
+
+@pytest.mark.parametrize(("quota", "num"), [(2.0, "2"), (None, None)])
+def test_quota_of_a_container_sets_the_number_of_threads(monkeypatch, environment, quota, num):
+    monkeypatch.setattr(threads, "_quota", lambda: quota)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8), raising=False)
+    threads.set_environment()
+    assert environment.get("OMP_NUM_THREADS") == num
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_recipe_is_chosen_by_the_data_when_none_is_named(pairs, caplog):
     caplog.set_level("INFO", "regard")
     recipe, _ = Request(data=(pairs,), device="cpu").resolve()
     assert recipe.data.source.kind == "word"
-    assert "Recipe: bahdanau2015-laptop, because there is no GPU; source" in caplog.text
+    assert "Recipe: bahdanau2015-laptop, because on a CPU; source" in caplog.text
 
 
 def test_named_recipe_is_changed_by_overrides(pairs):
