@@ -8,11 +8,12 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.example import Example
 from regard.data.text.readers import ON_ERROR
-from regard.tasks.base import Scores, Task, override_task_search
+from regard.tasks.base import Scores, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.recipe import BaseDataConfig
+from regard.tasks.search import override_task_search
 
 
 def read_test_data(

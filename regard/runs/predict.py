@@ -14,10 +14,11 @@ from regard.core.progress import with_label
 from regard.data.example import Example
 from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
-from regard.tasks.base import GeneratesImages, Task, search_with
+from regard.tasks.base import GeneratesImages, Task
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading import drop_unreadable
 from regard.tasks.recipe import BaseDataConfig
+from regard.tasks.search import search_with
 
 NUM_SOURCES = 2_000
 """Number of sources that are read and sorted into batches at once."""

@@ -11,9 +11,10 @@ from regard.core.errors import ConfigError
 from regard.plots.figure import SUFFIXES, check_path, save
 from regard.plots.grid import COLUMNS, Tile, sheet
 from regard.plots.inputs import check_image, resize_image
-from regard.tasks.base import Autoencodes, GeneratesImages, Task, override_task_search
+from regard.tasks.base import Autoencodes, GeneratesImages, Task
 from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
 from regard.tasks.prediction import to_image
+from regard.tasks.search import override_task_search
 
 MAX_IMAGES = 500
 """Maximum number of images on a sheet."""

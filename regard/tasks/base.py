@@ -17,7 +17,7 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.models.bottlenecks import restart_annealing
 from regard.models.interfaces import Encoder
-from regard.search.settings import SearchConfig, override_search
+from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.batches import EncoderBatch
 from regard.tasks.evaluation import Evaluation
@@ -358,46 +358,3 @@ class Autoencodes(Protocol):
 
     def decode(self, latents: Tensor) -> list[str] | Tensor:
         """Return the texts, or the 8-bit images (B, C, Y, X), of latents (B, D)."""
-
-
-def search_with(
-    task: Task[Any], *, beams: int | None, num_best: int = 1, overrides: Sequence[str] = ()
-) -> SearchConfig | None:
-    """Return the search settings of a task with overrides; None if the task does not search.
-
-    Unless `beams` is given, there are at least `num_best` beams.
-
-    Args:
-        task: Any task.
-        beams: Number of beams, if not that of the recipe.
-        num_best: Number of predictions per source.
-        overrides: Such as `search.temperature=0.8`.
-    """
-    if not isinstance(task, Generates):
-        if beams is not None or overrides:
-            raise ConfigError(
-                f"`{'--beam' if beams is not None else overrides[0]}` is for models that search "
-                f"for their output, but the task of this run is '{task.recipe.task}'. "
-                "Leave it out."
-            )
-        return None
-    search = override_search(task.search, overrides)
-    search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
-    search.warn_about_unused(has_beam_option=beams is not None)
-    return search
-
-
-def override_task_search(
-    task: Task[Any], *, beams: int | None = None, overrides: Sequence[str] = ()
-) -> Task[Any]:
-    """Return a task with overrides of its search settings; the same task if it does not search.
-
-    Args:
-        task: Any task; one without search refuses overrides.
-        beams: Number of beams, if not that of the recipe.
-        overrides: Such as `search.temperature=0.8`.
-    """
-    search = search_with(task, beams=beams, overrides=overrides)
-    if isinstance(task, Generates) and search is not None:
-        return task.with_search(search)
-    return task

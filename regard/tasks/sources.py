@@ -43,6 +43,8 @@ def check_text(argument: str, recipe: BaseRecipe) -> None:
     if not takes_text(recipe) or is_text(argument):
         return
     if argument == STANDARD_INPUT or Path(argument).exists():
+        if Path(argument).is_file():
+            next(read_inputs(argument, recipe), "")  # raises for images and recordings
         name = "Standard input" if argument == STANDARD_INPUT else argument
         raise ConfigError(
             f"The source must be one text, but {name} is a file. Give the text in quotes; "

@@ -44,7 +44,7 @@ def test_reduce_plots_both_projections(regard, run, tmp_path, name):
 
 
 def test_reduce_refuses_another_suffix(refused, run):
-    assert "must end in .svg, .png, .html or .json" in refused(
+    assert "must end in .png, .svg, .pdf, .html or .json" in refused(
         "reduce", run, "shapes", "--out", "x"
     )
 

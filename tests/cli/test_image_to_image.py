@@ -78,9 +78,9 @@ def test_predicted_images_need_a_folder(refused, folder, tmp_path):
 
 
 def test_folder_is_refused_for_predicted_texts(refused, tiny_run, tmp_path):
-    message = refused("predict", tiny_run.folder, "--out", tmp_path / "new", stdin="a b\n")
-    assert "`--out` is for models that predict images" in message
-    assert not (tmp_path / "new").exists()
+    message = refused("predict", tiny_run.folder, "--out", tmp_path, stdin="a b\n")
+    assert "`--out`" in message
+    assert str(tmp_path) in message
 
 
 def test_evaluate_prints_the_source_as_a_baseline(regard, folder):

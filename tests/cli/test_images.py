@@ -280,7 +280,7 @@ def test_data_without_a_list_of_images_is_refused(refused, folder, tmp_path):
         assert "is an archive, but" in refused("train", folder / "scenes.zip", *arguments, *out)
         assert "is an image, but" in refused("train", folder / "scenes" / "0.png", *arguments, *out)
     (tmp_path / "none").mkdir()
-    assert "holds no image" in refused("train", tmp_path / "none", *out)
+    assert "holds no recording, image or video" in refused("train", tmp_path / "none", *out)
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "circle").symlink_to(folder / "shapes" / "circle")
     assert "images lie in a folder for each label" in refused(

@@ -161,11 +161,12 @@ def wide(tmp_path):
 
 
 COLUMNS = "source,source,-,target,target"
+RECIPE = "bahdanau2015-laptop"
 
 
 def test_further_columns_are_sources_and_references(regard, wide, tmp_path, fast):
     out = tmp_path / "run"
-    arguments = ("--columns", COLUMNS, "--out", out, *fast)
+    arguments = ("--columns", COLUMNS, "--recipe", RECIPE, "--out", out, *fast)
     assert regard("train", wide, *arguments).code == 0
     rows = [json.loads(line) for line in (out / "test.jsonl").read_text().splitlines()]
     assert all(len(row["source"]) == len(row["target"]) == 2 for row in rows)
@@ -186,7 +187,8 @@ def test_titles_choose_columns_in_later_files_as_well(regard, tmp_path, fast):
         file.writelines("\t".join((str(n), *row)) + "\n" for n, row in enumerate(rows))
     later.write_text("english,german\nd1 e,a1 b\nd2 e,a2 b\n", encoding="utf-8")
     out = tmp_path / "run"
-    result = regard("train", train, "--columns", "english,german", "--out", out, *fast)
+    arguments = ("--columns", "english,german", "--recipe", RECIPE, "--out", out, *fast)
+    result = regard("train", train, *arguments)
     roles = "column 4 'english' is the source, column 2 'german' the target"
     assert roles in " ".join(result.err.split())
     first = json.loads((out / "test.jsonl").read_text().splitlines()[0])
@@ -214,7 +216,8 @@ def test_bad_lines_are_refused_or_skipped(regard, refused, pairs, tmp_path, fast
 
 
 def test_line_with_too_few_sources_is_refused(regard, refused, wide, tmp_path, fast):
-    regard("train", wide, "--columns", COLUMNS, "--out", tmp_path / "run", *fast)
+    arguments = ("--columns", COLUMNS, "--recipe", RECIPE, "--out", tmp_path / "run", *fast)
+    regard("train", wide, *arguments)
     message = refused("predict", tmp_path / "run", stdin="a1 b\n")
     assert message.startswith("A line must have 2 columns, its sources, or all of")
 

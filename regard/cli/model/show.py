@@ -38,7 +38,7 @@ def show(
     from regard.interpret.visualize import visualize
     from regard.plots.figure import check_path
     from regard.runs.folder import load
-    from regard.tasks.base import override_task_search
+    from regard.tasks.search import override_task_search
     from regard.tasks.sources import check_text
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)

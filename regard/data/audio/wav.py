@@ -197,7 +197,7 @@ class _OtherFile(Recording):
         try:
             self._decoder: Any = soundfile.SoundFile(file)
         except (RuntimeError, OSError) as error:
-            raise AUDIO.mismatch(reference, head, reason=str(error)) from None
+            raise AUDIO.mismatch(reference, head, reason=_reason(error)) from None
         self.rate = int(self._decoder.samplerate)
         self.num_samples = int(self._decoder.frames)
 
@@ -206,8 +206,13 @@ class _OtherFile(Recording):
             self._decoder.seek(first)
             values = self._decoder.read(-1 if num is None else num, dtype="float32", always_2d=True)
         except (RuntimeError, OSError) as error:
-            raise DataError(f"{self._reference} is damaged ({error}).") from None
+            raise DataError(f"{self._reference} is damaged ({_reason(error)}).") from None
         return _to_mono(values, self._reference)
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of `soundfile` without the file object that it begins with."""
+    return str(error).rpartition(">: ")[2].rstrip(".")
 
 
 def _to_mono(values: NDArray[Any], reference: str) -> Samples:

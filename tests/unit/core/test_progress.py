@@ -12,13 +12,13 @@ from regard.core.logging import logger
 from regard.core.progress import (
     Notebook,
     Terminal,
-    announced,
+    show_message,
     counting,
     find_screen,
     fit_bar,
     format_rate,
     format_seconds,
-    labelled,
+    with_label,
     track,
     without_progress,
 )
@@ -128,7 +128,7 @@ def test_log_message_replaces_the_line(terminal, clock, monkeypatch):
     assert not logger.filters
 
 
-def test_only_the_outer_operation_is_shown(terminal, clock):
+def test_only_the_outer_operation_is_suppressed(terminal, clock):
     for _ in track(range(2), "Outer", total=2):
         for _ in track(range(3), "Inner", total=3):
             clock(2)
@@ -139,7 +139,7 @@ def test_operations_can_be_hidden(terminal, clock):
     with without_progress():
         for _ in track(range(3), "Predicting", total=3):
             clock(20)
-        with announced("Fitting"):
+        with show_message("Fitting"):
             pass
     assert terminal.getvalue() == ""
 
@@ -168,14 +168,14 @@ def test_line_is_removed_after_an_error(terminal, clock):
 
 
 def test_label_is_part_of_the_description(terminal, clock):
-    with labelled("2,001–4,000"):
+    with with_label("2,001–4,000"):
         for _ in track(range(2), "Predicting", total=2):
             clock(2)
     assert lines_of(terminal)[0].startswith("Predicting 2,001–4,000 ━")
 
 
-def test_announcement_is_shown_and_removed(terminal):
-    with announced("Fitting the tokenizer"):
+def test_announcement_is_suppressed_and_removed(terminal):
+    with show_message("Fitting the tokenizer"):
         assert lines_of(terminal) == ["Fitting the tokenizer …"]
     assert terminal.getvalue().endswith("\r\x1b[K")
 

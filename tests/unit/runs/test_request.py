@@ -135,8 +135,9 @@ def test_seed_of_the_data_decides_the_split_before_a_recipe_is_chosen(pairs):
 def test_recipe_is_chosen_by_the_data_when_none_is_named(pairs, caplog):
     caplog.set_level("INFO", "regard")
     recipe, _ = Request(data=(pairs,), device="cpu").resolve()
-    assert recipe.data.source.kind == "word"
-    assert "Recipe: bahdanau2015-laptop, because on a CPU; source" in caplog.text
+    assert (recipe.data.source.kind, recipe.data.is_joint) == ("bpe", True)
+    assert "Recipe: modern-laptop, because on a CPU; source" in caplog.text
+    assert "More pairs" in caplog.text
 
 
 def test_named_recipe_is_changed_by_overrides(pairs):

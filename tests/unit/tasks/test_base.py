@@ -15,8 +15,8 @@ from regard.tasks.base import (
     Generates,
     GeneratesImages,
     Scores,
-    search_with,
 )
+from regard.tasks.search import search_with
 from regard.tasks.source_task import EncoderTask
 from regard.tasks.table import TASKS, recipe_class, task_class
 

@@ -10,9 +10,9 @@ from regard.data.example import Example
 from regard.data.text.field import both_sides
 from regard.runs.recipes import load_recipe
 from regard.search.settings import SearchConfig
-from regard.tasks.base import search_with
 from regard.tasks.generation.task import Predictor
 from regard.tasks.recipe import BaseRecipe
+from regard.tasks.search import search_with
 
 SOURCES = ["a b c d e", "", "e d", "b b a", "   ", "c a", "d d c a"]
 BEAM = SearchConfig(beams=4)
