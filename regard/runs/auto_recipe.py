@@ -16,6 +16,9 @@ from regard.runs.auto_tokens import WORD_LIMIT, TokenChoice, choose_tokens
 SMALL_DATA = 10_000
 """Number of examples below which the number of steps is fixed, and a small model is enough."""
 
+TINY_DATA = 1_000
+"""Number of sentence pairs below which every epoch is validated."""
+
 DROPOUT = {SMALL_DATA: 0.2, 25_000: 0.1}
 """Dropout of `modern-laptop` by the number of pairs below which it is used."""
 
@@ -125,12 +128,15 @@ def _choose_for_sentences(
     if dropout:
         settings = settings | {"model.encoder.dropout": dropout, "model.decoder.dropout": dropout}
         reasons.append(f"dropout {dropout} (only {len(examples):,} pairs)")
+    if len(examples) < TINY_DATA:
+        # Few steps are made: without several validations over-fitting would go unnoticed.
+        settings = settings | {"train.validate_every": 0}
     outlook = MORE_PAIRS if len(examples) < SMALL_DATA else LAPTOP_OUTLOOK
     return Choice("modern-laptop", settings, tuple(reasons), outlook)
 
 
 def _device_reason(device: torch.device) -> str:
-    return "on a CPU" if device.type == "cpu" else "on a GPU"
+    return "no GPU" if device.type == "cpu" else "on a GPU"
 
 
 def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Choice:

@@ -97,8 +97,8 @@ class Request:
         splits = read_pairs(self.data, self.valid, self.test, config=config, read=read)
         device = find_device(self.device)
         choice = choose_recipe(splits.train, device, metric=self.metric, overrides=self.settings)
-        logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
-        if choice.outlook:
+        logger.info("Recipe: %s (%s).", choice.recipe, "; ".join(choice.reasons))
+        if choice.outlook and not any(one.startswith("train.max_") for one in self.settings):
             logger.info("%s", choice.outlook)
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         recipe = self._with_metric(recipe)

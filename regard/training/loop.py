@@ -72,6 +72,8 @@ class Progress:
     """Best validation value so far."""
     best_step: int = 0
     """Step of the best validation."""
+    best_loss: float | None = None
+    """Loss of the best validation, which decides between equal values; None if unknown."""
     bad_validations: int = 0
     """Validations since the best one."""
     lowest_loss: float | None = None
@@ -300,12 +302,19 @@ class Trainer:
             checkpoint.restore_rng(rng)
 
     def _record(self, kind: str, result: Validation) -> None:
-        is_best = is_better(result.value, self.progress.best)
+        progress, loss = self.progress, result.metrics.get("loss")
+        is_improved = is_better(result.value, progress.best)
+        is_best = is_improved
+        if loss is not None and progress.best_loss is not None and result.value == progress.best:
+            # Early in training a metric is often 0: of equal values, the lower loss is better.
+            is_best = loss < progress.best_loss
         if is_best:
             checkpoint.save_weights(self._model, self._run / "model.safetensors")
-            self.progress.best, self.progress.best_step = result.value, self.progress.step
-            self.progress.bad_validations = 0
-            self.progress.is_overfitting_reported = False
+            progress.best, progress.best_step = result.value, progress.step
+            progress.best_loss = loss
+        if is_improved:
+            progress.bad_validations = 0
+            progress.is_overfitting_reported = False
         named = {"metric": result.metric} if result.metric else {}
         row = {"value": result.value, **named, **result.metrics, "is_best": is_best}
         self._write(kind, row)

@@ -215,7 +215,7 @@ def test_recipe_is_chosen_for_folders_by_label(regard, tmp_path):
         save(tmp_path / "in" / example.target / f"{number}.wav", samples_of(example))
     result = regard("train", tmp_path / "in", *TINY, "--out", tmp_path / "run", "--device", "cpu")
     assert result.code == 0, result.err
-    assert "Recipe: sound-labels, because on a CPU; sources are recordings" in result.err
+    assert "Recipe: sound-labels (no GPU; sources are recordings" in result.err
     one = next((tmp_path / "in" / "low").iterdir())
     (label,) = regard("predict", tmp_path / "run", one).lines
     assert (tmp_path / "in" / label).is_dir()
@@ -225,7 +225,7 @@ def test_recipe_is_chosen_for_a_file_of_transcripts(folder, regard, tmp_path):
     arguments = ("train", folder / "transcripts.tsv", *TINY_TRANSCRIBER, "--out", tmp_path / "run")
     result = regard(*arguments, "--device", "cpu")
     assert result.code == 0, result.err
-    assert "Recipe: chan2016-laptop, because on a CPU; sources are recordings" in result.err
+    assert "Recipe: chan2016-laptop (no GPU; sources are recordings" in result.err
     assert "target tokens: word (only" in result.err
 
 

@@ -12,14 +12,14 @@ from regard.core.logging import logger
 from regard.core.progress import (
     Notebook,
     Terminal,
-    show_message,
     counting,
     find_screen,
     fit_bar,
     format_rate,
     format_seconds,
-    with_label,
+    show_message,
     track,
+    with_label,
     without_progress,
 )
 

@@ -68,7 +68,7 @@ def test_source_and_target_tokens_are_chosen_separately():
 
 @pytest.mark.parametrize(
     ("device", "recipe", "reason"),
-    [(CPU, "modern-laptop", "on a CPU"), (CUDA, "modern-small", "on a GPU")],
+    [(CPU, "modern-laptop", "no GPU"), (CUDA, "modern-small", "on a GPU")],
 )
 def test_sentences_get_a_transformer_of_the_size_that_the_device_trains(device, recipe, reason):
     choice = choose_for(["a dog"] * SMALL_DATA, device)

@@ -136,7 +136,7 @@ def test_recipe_is_chosen_by_the_data_when_none_is_named(pairs, caplog):
     caplog.set_level("INFO", "regard")
     recipe, _ = Request(data=(pairs,), device="cpu").resolve()
     assert (recipe.data.source.kind, recipe.data.is_joint) == ("bpe", True)
-    assert "Recipe: modern-laptop, because on a CPU; source" in caplog.text
+    assert "Recipe: modern-laptop (no GPU; source" in caplog.text
     assert "More pairs" in caplog.text
 
 

@@ -31,6 +31,15 @@ def test_nan_validation_is_never_best(tmp_path):
     assert summary.progress.best_step == 10
 
 
+def test_lower_loss_is_best_among_equal_values(tmp_path):
+    bench = Bench(tmp_path, replace(SHORT, max_epochs=4, patience=3))
+    validations = iter([Validation(0.0, {"loss": loss}) for loss in (3.0, 2.0, 2.5, 2.2)])
+    bench.trainer._validation = lambda: next(validations)
+    summary = bench.run()
+    assert (summary.progress.best_step, summary.progress.best_loss) == (10, 2.0)
+    assert summary.stopped == "patience"  # equal values are no improvement
+
+
 def test_validation_runs_in_evaluation_mode_without_gradients(tmp_path):
     seen = []
     bench = Bench(tmp_path, replace(SHORT, max_epochs=1))

@@ -67,13 +67,14 @@ def train_row(step, **others):
     return {**row, "gradient_norm": 0.5, "tokens_per_second": 7123.4, "waiting": 0.0, **others}
 
 
-def valid_row(step=500, *, value=31.42, is_best=True, **metrics):
+def valid_row(step=500, *, value=31.42, metric="bleu", is_best=True, **metrics):
     metrics = metrics or {"loss": 1.5, "bleu": 31.42}
     return {
         "kind": "valid",
         "step": step,
         "epoch": 2,
         "value": value,
+        "metric": metric,
         **metrics,
         "is_best": is_best,
     }
@@ -256,7 +257,7 @@ def test_nll_is_shown_where_it_differs():
     [
         (valid_row(), "Validation at step 500: loss 1.5, BLEU 31.42 (best so far)"),
         (
-            valid_row(value=-6.4, is_best=False, loss=0.25, wer=6.4),
+            valid_row(value=-6.4, metric="wer", is_best=False, loss=0.25, wer=6.4),
             "Validation at step 500: loss 0.25, WER 6.4",
         ),
         ({**valid_row(), "kind": "average"}, "Average of weights at step 500: loss 1.5, BLEU"),
@@ -292,8 +293,8 @@ def test_end_of_a_long_training_has_hours():
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        (valid_row(value=-1.5, loss=1.5, perplexity=4.48), "loss 1.5 at"),
-        (valid_row(value=-6.4, loss=0.25, wer=6.4), "WER 6.4 at"),
+        (valid_row(value=-1.5, metric="loss", loss=1.5, perplexity=4.48), "loss 1.5 at"),
+        (valid_row(value=-6.4, metric="wer", loss=0.25, wer=6.4), "WER 6.4 at"),
         (valid_row(value=float("nan"), loss=1.0, bleu=float("nan")), ""),
     ],
 )
