@@ -4,7 +4,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,18 @@ from regard.data.datasets.loading import (
 )
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
+from regard.data.text.columns import Chosen, find_labelled, find_pair, log_roles, read_rows
 from regard.data.text.columns import as_source as as_source
-from regard.data.text.columns import log_roles, without_ids
 from regard.data.text.field import Text
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import Format, OnError, read_examples, read_json_lines
-from regard.data.text.tables import LABEL_TITLES, Table, convert_rows, read_csv, read_tsv
+from regard.data.text.readers import (
+    Format,
+    OnError,
+    list_keys,
+    read_examples,
+    read_json_lines,
+)
+from regard.data.text.tables import SOURCE_TITLES, TARGET_TITLES, Table, read_csv, read_tsv
 
 SENTIMENT = {"0": "negative", "1": "positive"}
 """Labels of SST-2 and IMDb by their number."""
@@ -56,41 +62,41 @@ def split_source(source: Text) -> tuple[str, ...]:
 
 
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
-    return _read_labels(read_tsv(name, lines), clean=str.strip)
+    return _read_labels(read_tsv(name, lines))
 
 
 def _read_csv(name: str, lines: list[str]) -> Numbered:
-    return _read_labels(read_csv(name, lines), clean=lambda cell: " ".join(cell.split()))
+    return _read_labels(read_csv(name, lines))
 
 
-def _read_labels(table: Table, *, clean: Callable[[str], str]) -> Numbered:
-    """Read rows of one or two texts and a label, the last column or the one with its title."""
-    width = len(table.titles or next(iter(table.inspected), []))
-    titled = [index for index in range(width) if table.is_titled(index, LABEL_TITLES)]
-    label = titled[-1] if titled else width - 1
-    texts = [index for index in range(width) if index != label]
-    texts = without_ids(table, texts, minimum=1)
+def _read_labels(table: Table) -> Numbered:
+    texts, label = chosen = find_labelled(table)
     if len(texts) not in (1, 2):
         raise DataError(
-            f"{table.name}, line 1, must have 2 or 3 columns, but has {width}. "
+            f"{table.name}, line 1, must have 2 or 3 columns, but has {table.width}. "
             "A line has a text, a tab and its label, or two texts and the label of the pair."
         )
-    log_roles(table, texts, [label])
+    log_roles(table, texts, label)
+    return read_rows(table, chosen, maximum=table.width)
 
-    def to_example(cells: list[str], location: str) -> Example:
-        if len(cells) != width:
-            raise DataError(
-                f"{location} must have {width} columns like the first line, but has {len(cells)}."
-            )
-        return Example(as_source([clean(cells[index]) for index in texts]), clean(cells[label]))
 
-    return convert_rows(table, to_example)
+def _find_labelled_keys(table: Table) -> Chosen:
+    """Return the keys of texts and label; those titled source and target have precedence."""
+    if table.find_titled(SOURCE_TITLES) and table.find_titled(TARGET_TITLES):
+        return find_pair(table)
+    texts, label = find_labelled(table)
+    if len(texts) not in (1, 2):
+        raise DataError(
+            f"{table.name} must have one or two texts and a `label`. "
+            f"Its keys are: {list_keys(table.titles)}."
+        )
+    return texts, label
 
 
 FORMATS: Mapping[str, Format] = {
     ".tsv": _read_tsv,
     ".csv": _read_csv,
-    ".jsonl": partial(read_json_lines, join=as_source),
+    ".jsonl": partial(read_json_lines, join=as_source, find=_find_labelled_keys),
 }
 """Readers of file formats by suffix."""
 

@@ -1,14 +1,18 @@
-"""Columns of TSV and CSV files that hold sources, targets or neither."""
+"""Columns of tables that hold sources, targets or neither: by setting, or by title and contents."""
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.core.tables import did_you_mean, one_of
 from regard.data.example import Example, Numbered
 from regard.data.text.tables import (
+    LABEL_TITLES,
+    METADATA_TITLES,
     SOURCE_TITLES,
     TARGET_TITLES,
     Table,
@@ -21,6 +25,9 @@ from regard.data.text.tables import (
 
 SOURCE, TARGET, SKIPPED, SOURCES = COLUMNS = ("source", "target", "-", "sources")
 """Roles of columns; `sources` stands for all columns that the others do not name."""
+
+Chosen: TypeAlias = tuple[list[int], list[int]]
+"""Columns of the sources and of the targets."""
 
 
 def check_columns(columns: Sequence[str]) -> None:
@@ -101,77 +108,99 @@ def as_nonempty_source(texts: Sequence[str]) -> str | tuple[str, ...]:
 
 def read_tsv_pairs(name: str, lines: list[str], *, columns: Sequence[str] = ()) -> Numbered:
     """Read lines of tab-separated columns, below a header if the first line is one."""
-    return _read_pairs(read_tsv(name, lines, names=find_titles(columns)), columns)
+    remedy = "name its columns: `--columns {}`"
+    return _read_pairs(read_tsv(name, lines, names=find_titles(columns), remedy=remedy), columns)
 
 
 def read_csv_pairs(name: str, lines: list[str], *, columns: Sequence[str] = ()) -> Numbered:
-    """Read rows of a CSV file below its header."""
-    return _read_pairs(read_csv(name, lines), columns)
+    """Read rows of a CSV file, below a header unless the first row is a pair."""
+    return _read_pairs(read_csv(name, lines, names=find_titles(columns)), columns)
 
 
 def read_two_columns(name: str, lines: list[str]) -> Numbered:
     """Read source and target from the first two columns of lines without a header."""
-    table = Table(name, "\t", [], split_lines(lines), [])
-    return convert_rows(table, partial(_to_pair, roles=[SOURCE, TARGET], delimiter="\t"))
+    return read_rows(Table(name, "\t", [], split_lines(lines), []), ([0], [1]))
 
 
 def _read_pairs(table: Table, columns: Sequence[str]) -> Numbered:
-    if find_titles(columns):
-        *sources, target = find_titled(table, columns)
-        log_roles(table, sources, [target])
-        return convert_rows(table, partial(_to_titled, sources=sources, target=target))
-    if columns:
+    if columns and not find_titles(columns):
         _check_titles(table, columns)
         if table.width >= len(columns):
-            roles = expand_roles(columns, table.width)
-            log_roles(table, find_columns(roles, SOURCE), find_columns(roles, TARGET))
+            log_roles(table, *find_roles(columns, table.width))
         return convert_rows(table, partial(_to_example, columns=columns))
-    source, target = _find_pair(table)
-    roles = [SKIPPED] * (max(source, target) + 1)
-    roles[source], roles[target] = SOURCE, TARGET
-    return convert_rows(table, partial(_to_pair, roles=roles, delimiter=table.delimiter))
+    if columns:
+        *sources, target = find_titled(table, columns)
+        chosen: Chosen = (sources, [target])
+    else:
+        _check_pair(table)
+        chosen = find_pair(table)
+    log_roles(table, *chosen, hint="" if columns else _suggest_columns(table))
+    return read_rows(table, chosen, maximum=len(table.titles))
 
 
-def _find_pair(table: Table) -> tuple[int, int]:
-    """Return the columns of source and target by their titles and contents, and log them.
+def find_pair(table: Table) -> Chosen:
+    """Return the columns of source and target: those with these titles, or the first texts."""
+    sources = table.find_titled(SOURCE_TITLES)[:1]
+    targets = table.find_titled(TARGET_TITLES)[:1]
+    others = [index for index in range(max(table.width, 2)) if index not in sources + targets]
+    num = 2 - len(sources) - len(targets)
+    texts = table.find_texts(others, minimum=num, maximum=num)
+    return sources or texts[:1], targets or texts[1 - len(sources) :][:1]
 
-    They are the columns with these titles, or the first two that do not hold ids.
+
+def find_source(table: Table) -> list[int]:
+    """Return the source column of a table that may lack targets: that of a pair, or a text."""
+    sources, _ = find_pair(table)
+    metadata, targets = table.find_metadata(), table.find_titled(TARGET_TITLES)
+    texts = [index for index in range(table.width) if index not in metadata + targets]
+    return texts[:1] if texts and sources[0] in metadata else sources
+
+
+def find_labelled(table: Table) -> Chosen:
+    """Return the columns of one or two texts and of their label.
+
+    The label has its title, or is in the last column that is not metadata.
     """
-    columns = range(max(table.width, 2))
-    if len(table.titles) == 1:
+    every = range(table.width)
+    metadata = table.find_titled(METADATA_TITLES)
+    others = [index for index in every if index not in metadata]
+    last = others[-1:] if len(others) > 1 else [*every[-1:]]
+    label = table.find_titled(LABEL_TITLES | TARGET_TITLES)[-1:] or last
+    texts = [index for index in every if index not in label]
+    return table.find_texts(texts, minimum=1, maximum=2), label
+
+
+def find_lone_title(table: Table) -> tuple[str, str] | None:
+    """Return the title of a pair that a table has, and the other one, which it lacks."""
+    pair = ((SOURCE, TARGET_TITLES, TARGET), (TARGET, SOURCE_TITLES, SOURCE))
+    for title, titles, other in pair:
+        if table.find_titled((title,)) and not table.find_titled(titles):
+            return title, other
+    return None
+
+
+def _check_pair(table: Table) -> None:
+    """Raise `DataError` if the titles of a table are not those of pairs."""
+    if len(table.titles) == 1 or (table.delimiter != "\t" and table.width == 1):
         raise DataError(
             f"{table.name} has 1 column in its first line, but a pair needs two. Separate the "
             "columns by commas, semicolons or tabs and name them source,target."
         )
-    for title, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        if title in table.titles and other not in table.titles:
-            raise DataError(f"{table.name} has a column '{title}' but no column '{other}'.")
-    sources = [index for index in columns if table.is_titled(index, SOURCE_TITLES)]
-    targets = [index for index in columns if table.is_titled(index, TARGET_TITLES)]
-    if sources and targets:
-        log_roles(table, sources[:1], targets[:1])
-        return sources[0], targets[0]
-    texts = without_ids(table, columns, minimum=2)
-    hint = ""
-    if len(texts) > 2:
-        hint = f"Choose others with `--columns`, such as `--columns {_last_two(table, texts)}`."
-    log_roles(table, texts[:1], texts[1:2], hint=hint)
-    return texts[0], texts[1]
+    if lone := find_lone_title(table):
+        raise DataError(f"{table.name} has a column '{lone[0]}' but no column '{lone[1]}'.")
 
 
-def without_ids(table: Table, columns: Sequence[int], *, minimum: int) -> list[int]:
-    """Return columns without those of ids; all of them if fewer than `minimum` would be left."""
-    ids = table.find_ids()
-    texts = [index for index in columns if index not in ids]
-    return texts if len(texts) >= minimum else list(columns)
-
-
-def _last_two(table: Table, texts: Sequence[int]) -> str:
-    """Return the value of `--columns` that takes the last two texts as source and target."""
-    if table.titles:
-        return ",".join(table.titles[index] for index in texts[-2:])
+def _suggest_columns(table: Table) -> str:
+    """Return how to choose the last two of several texts; empty if others have clear titles."""
+    texts = table.find_texts(range(table.width), minimum=2, maximum=2)
+    if len(texts) < 3 or table.find_titled(SOURCE_TITLES | TARGET_TITLES):
+        return ""
     roles = {texts[-2]: SOURCE, texts[-1]: TARGET}
-    return ",".join(roles.get(index, SKIPPED) for index in range(texts[-1] + 1))
+    names = [table.title(index) for index in roles]
+    if not all(names):
+        names = [roles.get(index, SKIPPED) for index in range(texts[-1] + 1)]
+    value = shlex.quote(",".join(names))
+    return f"Choose others with `--columns`, such as `--columns {value}`."
 
 
 def find_titled(table: Table, names: Sequence[str]) -> list[int]:
@@ -208,8 +237,9 @@ def _check_titles(table: Table, columns: Sequence[str]) -> None:
 def log_roles(
     table: Table, sources: Sequence[int], targets: Sequence[int] = (), *, hint: str = ""
 ) -> None:
-    """Log which column is taken as what, unless two columns without a header are a pair."""
-    if not table.titles and table.width <= 2 and targets:
+    """Log which column is taken as what, unless two columns of TSV without a header are a pair."""
+    is_csv = table.delimiter != "\t"
+    if not table.titles and table.width <= 2 and targets and not is_csv:
         return
     ignored = [index for index in range(table.width) if index not in (*sources, *targets)]
     taken = [
@@ -217,7 +247,8 @@ def log_roles(
         _describe(table, targets, ("the target", "the targets")),
     ]
     rest = _describe(table, ignored, ("is ignored", "are ignored"))
-    message = "; ".join(filter(None, (", ".join(filter(None, taken)), rest)))
+    header = "the first line is not a header" if is_csv and not table.titles else ""
+    message = "; ".join(filter(None, (header, ", ".join(filter(None, taken)), rest)))
     logger.info("%s: %s%s", table.name, message, f". {hint}" if hint else "")
 
 
@@ -238,30 +269,67 @@ def one_line(text: str) -> str:
     return re.sub(r"[\r\n]+", " ", text).strip()
 
 
+def read_rows(table: Table, chosen: Chosen, *, maximum: int = 0) -> Numbered:
+    """Read examples from the chosen columns of a table.
+
+    Args:
+        table: The rows.
+        chosen: Columns of sources and targets.
+        maximum: Number of cells that a row may have; any number if 0.
+    """
+    sources, targets = chosen
+
+    def convert(cells: list[str], location: str) -> Example:
+        if len(cells) == 1 and table.delimiter == "\t":
+            raise DataError(
+                f"{location} has no tab. A line holds the source, a tab and the target."
+            )
+        check_cells(cells, location, minimum=max(*sources, *targets) + 1, maximum=maximum)
+        return _select(cells, sources, targets, join=as_source)
+
+    return convert_rows(table, convert)
+
+
+def check_cells(cells: Sequence[str], location: str, *, minimum: int, maximum: int) -> None:
+    """Raise `DataError` for a row with too few or too many cells."""
+    if len(cells) < minimum:
+        raise DataError(f"{location} has no column {minimum}: it has {len(cells)}.")
+    if maximum and any(cells[maximum:]):
+        raise DataError(
+            f"{location} must have {_count(maximum)}, but has {len(cells)}. Cells that contain a "
+            "delimiter must be quoted, in CSV."
+        )
+
+
 def _to_example(cells: list[str], location: str, *, columns: Sequence[str]) -> Example:
     _check_width(cells, columns, location)
+    sources, targets = find_roles(columns, len(cells))
     join = as_nonempty_source if SOURCES in columns else as_source
-    columns = expand_roles(columns, len(cells))
-    sources = [one_line(cells[index]) for index in find_columns(columns, SOURCE)]
-    targets = [one_line(cells[index]) for index in find_columns(columns, TARGET)]
-    target, *references = [text for text in targets if text] or [""]
-    return Example(join(sources), target, references=tuple(references))
+    return _select(cells, sources, targets, join=join)
 
 
-def _to_pair(cells: list[str], location: str, *, roles: Sequence[str], delimiter: str) -> Example:
-    if len(cells) == 1 and delimiter == "\t":
-        raise DataError(f"{location} has no tab. A line holds the source, a tab and the target.")
-    if len(cells) < len(roles):
-        raise DataError(f"{location} has no column {len(roles)}: it has {len(cells)}.")
-    return _to_example(cells, location, columns=roles)
+def _select(
+    cells: Sequence[str],
+    sources: Sequence[int],
+    targets: Sequence[int],
+    *,
+    join: Callable[[Sequence[str]], str | tuple[str, ...]],
+) -> Example:
+    texts = [one_cell(cells[index]) for index in targets]
+    target, *references = list(filter(None, texts)) or [""]
+    source = join([one_cell(cells[index]) for index in sources])
+    return Example(source, target, references=tuple(references))
 
 
-def _to_titled(cells: list[str], location: str, *, sources: list[int], target: int) -> Example:
-    width = max(*sources, target) + 1
-    if len(cells) < width:
-        raise DataError(f"{location} has no column {width}: it has {len(cells)}.")
-    texts = [one_line(cells[index]) for index in sources]
-    return Example(as_source(texts), one_line(cells[target]))
+def one_cell(text: str) -> str:
+    """Join the lines of a text with spaces, and replace tabs, which separate sources."""
+    return one_line(text).replace("\t", " ")
+
+
+def find_roles(columns: Sequence[str], num: int) -> Chosen:
+    """Return the columns of sources and targets of a row with `num` columns, by their roles."""
+    roles = expand_roles(columns, num)
+    return find_columns(roles, SOURCE), find_columns(roles, TARGET)
 
 
 def expand_roles(columns: Sequence[str], num: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,15 @@ from regard.data.example import Alignment, Example, Numbered
 from regard.data.text.columns import (
     SOURCE,
     SOURCES,
+    TARGET,
+    Chosen,
     as_nonempty_source,
     as_roles,
     as_source,
     check_columns,
+    find_lone_title,
+    find_pair,
+    find_titled,
     find_titles,
     one_line,
     read_csv_pairs,
@@ -27,10 +33,18 @@ from regard.data.text.columns import (
     read_two_columns,
 )
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.tables import ID_TITLES, may_be_id
+from regard.data.text.tables import (
+    SOURCE_TITLES,
+    TARGET_TITLES,
+    Table,
+    find_missing,
+)
 
 Format = Callable[[str, list[str]], Numbered]
 """Function from a file's name and lines to examples with line numbers."""
+
+_NUM_INSPECTED = 100
+"""Number of JSON lines that are inspected to find the keys."""
 
 OnError = Literal["stop", "skip"]
 """Treatment of lines that hold no pair: raise an error with their number, or skip them."""
@@ -176,20 +190,37 @@ def find_suffix(path: str | Path, lines: Sequence[str]) -> str:
     return suffix if suffix in (".csv", ".jsonl") else ".tsv"
 
 
+def find_json_pair(table: Table) -> Chosen:
+    """Return the keys of source and target, or raise an error that lists the keys."""
+    if lone := find_lone_title(table):
+        raise DataError(f"{table.name} has no key `{lone[1]}`.")
+    texts = table.find_texts(range(len(table.titles)), minimum=2, maximum=2)
+    num_titled = len(table.find_titled(SOURCE_TITLES | TARGET_TITLES))
+    if len(texts) != 2 and num_titled < 2:
+        raise DataError(
+            f"{table.name} has no keys `source` and `target`. "
+            f"Its keys are: {list_keys(table.titles)}. "
+            "Name two of them, the source first: `--columns KEY,KEY`."
+        )
+    return find_pair(table)
+
+
 def read_json_lines(
     name: str,
     lines: list[str],
     *,
     join: Callable[[list[str]], Any] = " ".join,
     names: Sequence[str] = (),
+    find: Callable[[Table], Chosen] = find_json_pair,
 ) -> Numbered:
-    """Read one object per line.
+    """Read one object per line; the first one determines the keys.
 
     Args:
         name: Name of the file in messages.
         lines: The lines.
         join: Function that makes the source from a list of texts.
         names: Keys of the sources and, as the last one, of the target.
+        find: Function that finds the keys of sources and target if they are not given.
     """
     keys: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -199,9 +230,8 @@ def read_json_lines(
         converted: Example | DataError
         try:
             record = parse_record(line, location)
-            # All lines have the keys of the first one, in any order.
-            if not keys or any(key not in record.texts for key in keys):
-                keys = _find_keys(name, record, location, names=names)
+            if not keys and number <= _NUM_INSPECTED:
+                keys = _find_keys(name, record.as_table(location, lines), names=names, find=find)
             converted = _to_example(record, keys, location, join=join)
         except DataError as error:
             converted = error
@@ -217,12 +247,26 @@ class Record:
     fields: Mapping[str, Any]
     """All fields of the object."""
 
-    def text_keys(self) -> list[str]:
-        """Return the keys of texts without those of ids."""
-        items = self.texts.items()
-        return [
-            key for key, text in items if key.casefold() not in ID_TITLES or not may_be_id(text)
-        ]
+    def as_table(self, location: str, lines: Sequence[str]) -> Table:
+        """Return the keys as titles of a table of the first lines.
+
+        Args:
+            location: Location of the object in messages.
+            lines: The first lines of its file.
+        """
+        titles = [key for key in self.texts if key not in ("alignment", "tags")]
+        inspected = []
+        for line in lines[:_NUM_INSPECTED]:
+            with suppress(DataError):
+                texts = parse_record(line, location).texts
+                inspected.append([_as_cell(texts.get(title)) for title in titles])
+        return Table(location, "", titles, iter(()), inspected)
+
+
+def _as_cell(value: Any) -> str:
+    """Return a text, or the first one of a list; anything else is a number like an id."""
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, str) else "0"
 
 
 def parse_record(line: str, location: str) -> Record:
@@ -247,6 +291,8 @@ def parse_record(line: str, location: str) -> Record:
 def _to_example(
     record: Record, keys: Sequence[str], location: str, *, join: Callable[[list[str]], Any]
 ) -> Example:
+    if not keys:
+        raise DataError(f"{location} has no keys that the first lines have.")
     *source_keys, target_key = keys
     sources = [read_texts(record, key, location) for key in source_keys]
     target, *references = [*read_texts(record, target_key, location), ""]
@@ -259,41 +305,48 @@ def _to_example(
     )
 
 
-def _find_keys(name: str, record: Record, location: str, *, names: Sequence[str]) -> list[str]:
+def _find_keys(
+    name: str, table: Table, *, names: Sequence[str], find: Callable[[Table], Chosen]
+) -> list[str]:
     """Return the keys of sources and target, and log them if they have unusual names."""
-    missing = [key for key in names if key not in record.texts]
-    if names and not missing:
-        return list(names)
     # `write_examples` writes the keys `source` and `target`, such as those of a run's test set.
-    if missing and missing == list(names) and {"source", "target"} <= {*record.texts}:
-        logger.info("%s: 'source' is the source, 'target' the target", name)
-    elif missing:
-        raise DataError(
-            f"{location} has no key `{missing[0]}`.{did_you_mean(missing[0], record.texts)} "
-            f"Its keys are: {_list_keys(record)}."
-        )
-    for pair in (("source", "target"), ("src", "tgt")):
-        missing = [key for key in pair if key not in record.texts]
-        if len(missing) == 1:
-            raise DataError(f"{location} has no key `{missing[0]}`.")
-        if not missing:
-            return list(pair)
-    keys = record.text_keys()
-    if len(keys) != 2:
-        raise DataError(
-            f"{location} has no keys `source` and `target`. Its keys are: {_list_keys(record)}. "
-            "Name two of them, the source first: `--columns KEY,KEY`."
-        )
-    logger.info("%s: '%s' is the source, '%s' the target", name, *keys)
+    if len(find_missing(names, table.titles)) == len(names) and {SOURCE, TARGET} <= {*table.titles}:
+        names = ()
+    if names:
+        return find_keys(table, names)
+    sources, targets = find(table)
+    keys = [table.titles[index] for index in (*sources, *targets)]
+    if not SOURCE_TITLES & {*keys}:
+        log_keys(name, keys[:-1], keys[-1:])
     return keys
 
 
-def _list_keys(record: Record) -> str:
-    return ", ".join(f"`{key}`" for key in record.texts) or "none"
+def find_keys(table: Table, names: Sequence[str]) -> list[str]:
+    """Return the keys with these names, in upper or lower case, or raise an error with the keys."""
+    if missing := find_missing(names, table.titles):
+        raise DataError(
+            f"{table.name} has no key `{missing[0]}`.{did_you_mean(missing[0], table.titles)} "
+            f"Its keys are: {list_keys(table.titles)}."
+        )
+    return [table.titles[index] for index in find_titled(table, names)]
+
+
+def log_keys(name: str, sources: Sequence[str], targets: Sequence[str] = ()) -> None:
+    """Log which key is taken as what."""
+    role = "is the source" if len(sources) == 1 else "are the sources"
+    rest = "".join(f", '{key}' the target" for key in targets)
+    logger.info("%s: '%s' %s%s", name, "' and '".join(sources), role, rest)
+
+
+def list_keys(keys: Iterable[str]) -> str:
+    """Return keys as a list in a message."""
+    return ", ".join(f"`{key}`" for key in keys) or "none"
 
 
 def read_texts(record: Record, key: str, location: str) -> list[str]:
     """Return the text of a key, or its list of texts, each on one line."""
+    if key not in record.texts:
+        raise DataError(f"{location} has no key `{key}`.")
     return _texts(record.texts[key], location, key)
 
 

@@ -4,21 +4,28 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice
 
 from regard.core.errors import DataError
-from regard.core.logging import logger
 from regard.data.text.columns import (
     SOURCE,
     SOURCES,
     as_roles,
-    expand_roles,
+    check_cells,
     find_columns,
+    find_labelled,
+    find_roles,
+    find_source,
     find_titled,
     find_titles,
     log_roles,
-    one_line,
-    without_ids,
+    one_cell,
 )
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.readers import Record, find_suffix, parse_record, read_texts
+from regard.data.text.readers import (
+    find_keys,
+    find_suffix,
+    log_keys,
+    parse_record,
+    read_texts,
+)
 from regard.data.text.tables import (
     LABEL_TITLES,
     NUM_INSPECTED,
@@ -53,12 +60,15 @@ def read_sources(
     filled = [line for line in first if line.strip()]
     name, suffix = file_name(path), find_suffix(path, first)
     if suffix == ".jsonl" and (path != STANDARD_INPUT or _is_record(filled[0])):
-        return _read_json_sources(name, lines, columns=columns, labels=labels)
-    if suffix == ".csv" and _has_csv_header(filled[:1]):
-        return _read_cells(read_csv(name, lines), columns, labels)
+        return _read_json_sources(name, lines, first, columns=columns, labels=labels)
+    names = find_titles(columns)[:-1]
+    if suffix == ".csv":
+        if not _has_cells(filled[:1]):
+            return lines
+        table = read_csv(name, lines, names=names)
+        return _read_cells(table, columns, labels) if _is_table(table) else read_lines(path)
     if 2 * sum("\t" in line for line in filled) > len(filled):
-        titles = find_titles(columns)[:-1]
-        table = read_tsv(name, lines, names=titles, num_inspected=len(first))
+        table = read_tsv(name, lines, names=names, num_inspected=len(first))
         return _read_cells(table, columns, labels)
     return lines
 
@@ -72,10 +82,20 @@ def _is_record(line: str) -> bool:
     return bool(SOURCE_TITLES & {*record.texts}) or record.texts is not record.fields
 
 
-def _has_csv_header(lines: Sequence[str]) -> bool:
-    """Return whether the first line has several titles, or a known one; else it is a text."""
-    titles = read_csv("", lines).titles
-    return len(titles) > 1 or any(is_known(title.casefold()) for title in titles)
+def _has_cells(lines: Sequence[str]) -> bool:
+    """Return whether the first line is one of a CSV file; else it is a text, such as `"No`."""
+    try:
+        return bool(read_csv("", lines).width)
+    except DataError:
+        return False
+
+
+def _is_table(table: Table) -> bool:
+    """Return whether most rows have as many cells as the first one; else they are texts."""
+    if table.width == 1:
+        return is_known("".join(table.titles).casefold())
+    num_equal = sum(len(cells) == table.width for cells in table.inspected)
+    return 2 * num_equal > len(table.inspected) or not table.inspected
 
 
 def _read_cells(table: Table, columns: Sequence[str], labels: Collection[str]) -> Iterator[str]:
@@ -84,16 +104,13 @@ def _read_cells(table: Table, columns: Sequence[str], labels: Collection[str]) -
     if indexes is not None:
         log_roles(table, indexes)
     for number, cells in table.rows:
-        texts = [" ".join(one_line(cell).split("\t")) for cell in cells]
+        texts = [one_cell(cell) for cell in cells]
         if indexes is None or len(texts) in (0, 1, len(indexes)):
             yield "\t".join(texts)
-        elif len(texts) > max(indexes):
-            yield "\t".join(texts[index] for index in indexes)
-        else:
-            raise DataError(
-                f"{table.name}, line {number:,}, has no column {max(indexes) + 1}: it has "
-                f"{len(texts)}."
-            )
+            continue
+        location = f"{table.name}, line {number:,},"
+        check_cells(texts, location, minimum=max(indexes) + 1, maximum=len(table.titles))
+        yield "\t".join(texts[index] for index in indexes)
 
 
 def _find_source_columns(
@@ -101,42 +118,43 @@ def _find_source_columns(
 ) -> list[int] | None:
     """Return the columns of sources; None if rows hold nothing else."""
     names, roles = find_titles(columns)[:-1], as_roles(columns)
-    every = range(table.width)
-    texts = without_ids(table, every, minimum=1)
-    titled = [index for index in every if table.is_titled(index, SOURCE_TITLES)]
+    texts = table.find_texts(range(table.width), minimum=1, maximum=2)
     has_names = not find_missing(names, table.titles)
-    if names and table.titles and (has_names or (len(texts) > len(names) and not titled)):
+    has_titled = bool(table.find_titled(SOURCE_TITLES))
+    if names and table.titles and (has_names or (len(texts) > len(names) and not has_titled)):
         return find_titled(table, names)
     if SOURCES in roles:
         # A row of TSV holds only sources, whose number varies.
         is_whole = table.delimiter != "\t" and table.width >= len(roles)
-        return find_columns(expand_roles(roles, table.width), SOURCE) if is_whole else None
+        return find_roles(roles, table.width)[0] if is_whole else None
     sources = find_columns(roles, SOURCE)
     if len(sources) > 1 or (sources and not names):
         return sources if table.width > len(sources) else None
-    if labels:
-        return _find_labelled_texts(table, labels)
-    # A number may be the source of a line of two columns, unless there is a header.
-    return (titled or (texts if table.titles or table.width > 2 else [*every]))[:1]
+    return _find_labelled_texts(table, labels) if labels else find_source(table)
 
 
 def _find_labelled_texts(table: Table, labels: Collection[str]) -> list[int] | None:
+    """Return the columns of texts beside a label; None if rows hold texts only."""
+    texts, label = find_labelled(table)
+    cells = table.cells(label[0])
+    if table.find_titled(LABEL_TITLES | TARGET_TITLES) or 2 * sum(
+        cell in labels for cell in cells
+    ) > len(cells):
+        return texts
     every = range(table.width)
-    targets = [index for index in every if table.is_titled(index, LABEL_TITLES | TARGET_TITLES)]
-    if not targets:
-        last = table.cells(table.width - 1)
-        targets = [*every[-1:]] if 2 * sum(cell in labels for cell in last) > len(last) else []
-    if not (targets or table.titles):
-        return None
-    texts = [index for index in every if index not in targets]
-    return without_ids(table, texts, minimum=1)
+    return table.find_texts(every, minimum=1, maximum=2) if table.titles else None
 
 
 def _read_json_sources(
-    name: str, lines: Iterator[str], *, columns: Sequence[str], labels: Collection[str]
+    name: str,
+    lines: Iterator[str],
+    first: Sequence[str],
+    *,
+    columns: Sequence[str],
+    labels: Collection[str],
 ) -> Iterator[str]:
     """Yield the source of each object; an empty line is an empty source."""
-    names, roles = find_titles(columns)[:-1], as_roles(columns)
+    roles = as_roles(columns)
     # A list of texts is one text, unless the model reads several.
     has_several = bool(labels) or SOURCES in roles or roles.count(SOURCE) > 1
     keys: list[str] = []
@@ -146,25 +164,22 @@ def _read_json_sources(
             continue
         location = f"{name}, line {number:,},"
         record = parse_record(line, location)
-        if not keys or any(key not in record.texts for key in keys):
-            keys = _find_source_keys(record, names, location)
+        if not keys:
+            keys = _find_source_keys(record.as_table(location, first), columns, labels)
             if not SOURCE_TITLES & {*keys}:
-                logger.info("%s: '%s' is the source", name, "' and '".join(keys))
+                log_keys(name, keys)
         texts = [read_texts(record, key, location) for key in keys]
         parts = texts[0] if has_several and len(keys) == 1 else map(" ".join, texts)
-        yield "\t".join(" ".join(part.split("\t")) for part in parts)
+        yield "\t".join(map(one_cell, parts))
 
 
-def _find_source_keys(record: Record, names: Sequence[str], location: str) -> list[str]:
-    keys = [*record.texts]
-    missing = [name for name in names if name not in keys]
-    if names and not missing:
-        return list(names)
-    titled = [key for key in keys if key in SOURCE_TITLES]
-    found = titled or record.text_keys()
-    if not found or (names and len(found) > 1 and not titled):
-        raise DataError(
-            f"{location} has no key `{missing[0] if names else SOURCE}`. "
-            f"Its keys are: {', '.join(keys) or 'none'}."
-        )
-    return found[:1]
+def _find_source_keys(table: Table, columns: Sequence[str], labels: Collection[str]) -> list[str]:
+    names = find_titles(columns)[:-1]
+    titled = table.find_titled(SOURCE_TITLES)
+    texts = table.find_texts(range(table.width), minimum=1, maximum=1)
+    if names and (not find_missing(names, table.titles) or (len(texts) > 1 and not titled)):
+        return find_keys(table, names)
+    if not table.titles:
+        raise DataError(f"{table.name} has no key `{SOURCE}`. Its keys are: none.")
+    indexes = titled[:1] or _find_source_columns(table, (), labels) or []
+    return [table.titles[index] for index in indexes]

@@ -33,7 +33,10 @@ TWO = [Example("Hi.", "Hallo!"), Example("Run!", "Lauf!")]
         ("pairs.csv", "id,target,source\n1,Hallo!,Hi.\n2,Lauf!,Run!\n"),
         ("pairs.csv.gz", "english,german\nHi.,Hallo!\nRun!,Lauf!\n"),
         ("bom.csv", "\ufeffsource,target\nHi.,Hallo!\nRun!,Lauf!\n"),
-        ("a.jsonl", '{"source": "Hi.", "target": "Hallo!"}\n\n{"src": "Run!", "tgt": "Lauf!"}\n'),
+        (
+            "a.jsonl",
+            '{"source": "Hi.", "target": "Hallo!"}\n\n{"target": "Lauf!", "source": "Run!"}\n',
+        ),
         ("b.jsonl.gz", '{"en": "Hi.", "de": "Hallo!"}\n{"en": "Run!", "de": "Lauf!"}\n'),
     ],
 )
