@@ -19,7 +19,14 @@ from regard.data.datasets.loading import (
 )
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
-from regard.data.text.columns import Chosen, find_labelled, find_pair, log_roles, read_rows
+from regard.data.text.columns import (
+    Chosen,
+    find_labelled,
+    find_pair,
+    has_pair,
+    log_roles,
+    read_rows,
+)
 from regard.data.text.columns import as_source as as_source
 from regard.data.text.field import Text
 from regard.data.text.lines import read_lines
@@ -30,7 +37,7 @@ from regard.data.text.readers import (
     read_examples,
     read_json_lines,
 )
-from regard.data.text.tables import SOURCE_TITLES, TARGET_TITLES, Table, read_csv, read_tsv
+from regard.data.text.tables import Table, read_csv, read_tsv
 
 SENTIMENT = {"0": "negative", "1": "positive"}
 """Labels of SST-2 and IMDb by their number."""
@@ -82,7 +89,7 @@ def _read_labels(table: Table) -> Numbered:
 
 def _find_labelled_keys(table: Table) -> Chosen:
     """Return the keys of texts and label; those titled source and target have precedence."""
-    if table.find_titled(SOURCE_TITLES) and table.find_titled(TARGET_TITLES):
+    if has_pair(table):
         return find_pair(table)
     texts, label = find_labelled(table)
     if len(texts) not in (1, 2):

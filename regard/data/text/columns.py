@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -127,7 +127,7 @@ def _read_pairs(table: Table, columns: Sequence[str]) -> Numbered:
         _check_titles(table, columns)
         if table.width >= len(columns):
             log_roles(table, *find_roles(columns, table.width))
-        return convert_rows(table, partial(_to_example, columns=columns))
+        return convert_rows(table, partial(_read_roles, columns=columns))
     if columns:
         *sources, target = find_titled(table, columns)
         chosen: Chosen = (sources, [target])
@@ -146,6 +146,11 @@ def find_pair(table: Table) -> Chosen:
     num = 2 - len(sources) - len(targets)
     texts = table.find_texts(others, minimum=num, maximum=num)
     return sources or texts[:1], targets or texts[1 - len(sources) :][:1]
+
+
+def has_pair(table: Table) -> bool:
+    """Return whether there are titles of both source and target."""
+    return bool(table.find_titled(SOURCE_TITLES) and table.find_titled(TARGET_TITLES))
 
 
 def find_source(table: Table) -> list[int]:
@@ -172,9 +177,8 @@ def find_labelled(table: Table) -> Chosen:
 
 def find_lone_title(table: Table) -> tuple[str, str] | None:
     """Return the title of a pair that a table has, and the other one, which it lacks."""
-    pair = ((SOURCE, TARGET_TITLES, TARGET), (TARGET, SOURCE_TITLES, SOURCE))
-    for title, titles, other in pair:
-        if table.find_titled((title,)) and not table.find_titled(titles):
+    for title, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
+        if table.find_titled((title,)) and not has_pair(table):
             return title, other
     return None
 
@@ -285,7 +289,7 @@ def read_rows(table: Table, chosen: Chosen, *, maximum: int = 0) -> Numbered:
                 f"{location} has no tab. A line holds the source, a tab and the target."
             )
         check_cells(cells, location, minimum=max(*sources, *targets) + 1, maximum=maximum)
-        return _select(cells, sources, targets, join=as_source)
+        return _to_example(cells, sources, targets)
 
     return convert_rows(table, convert)
 
@@ -296,28 +300,23 @@ def check_cells(cells: Sequence[str], location: str, *, minimum: int, maximum: i
         raise DataError(f"{location} has no column {minimum}: it has {len(cells)}.")
     if maximum and any(cells[maximum:]):
         raise DataError(
-            f"{location} must have {_count(maximum)}, but has {len(cells)}. Cells that contain a "
-            "delimiter must be quoted, in CSV."
+            f"{location} must have {_count(maximum)}, but has {len(cells)}. "
+            "In CSV, quote cells that contain the delimiter."
         )
 
 
-def _to_example(cells: list[str], location: str, *, columns: Sequence[str]) -> Example:
+def _read_roles(cells: list[str], location: str, *, columns: Sequence[str]) -> Example:
     _check_width(cells, columns, location)
     sources, targets = find_roles(columns, len(cells))
-    join = as_nonempty_source if SOURCES in columns else as_source
-    return _select(cells, sources, targets, join=join)
+    if SOURCES in columns:  # empty cells pad the rows of a table
+        sources = [index for index in sources if cells[index].strip()] or sources[:1]
+    return _to_example(cells, sources, targets)
 
 
-def _select(
-    cells: Sequence[str],
-    sources: Sequence[int],
-    targets: Sequence[int],
-    *,
-    join: Callable[[Sequence[str]], str | tuple[str, ...]],
-) -> Example:
+def _to_example(cells: Sequence[str], sources: Sequence[int], targets: Sequence[int]) -> Example:
     texts = [one_cell(cells[index]) for index in targets]
     target, *references = list(filter(None, texts)) or [""]
-    source = join([one_cell(cells[index]) for index in sources])
+    source = as_source([one_cell(cells[index]) for index in sources])
     return Example(source, target, references=tuple(references))
 
 

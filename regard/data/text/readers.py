@@ -27,6 +27,7 @@ from regard.data.text.columns import (
     find_pair,
     find_titled,
     find_titles,
+    has_pair,
     one_line,
     read_csv_pairs,
     read_tsv_pairs,
@@ -35,7 +36,6 @@ from regard.data.text.columns import (
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.text.tables import (
     SOURCE_TITLES,
-    TARGET_TITLES,
     Table,
     find_missing,
 )
@@ -195,8 +195,7 @@ def find_json_pair(table: Table) -> Chosen:
     if lone := find_lone_title(table):
         raise DataError(f"{table.name} has no key `{lone[1]}`.")
     texts = table.find_texts(range(len(table.titles)), minimum=2, maximum=2)
-    num_titled = len(table.find_titled(SOURCE_TITLES | TARGET_TITLES))
-    if len(texts) != 2 and num_titled < 2:
+    if len(texts) != 2 and not has_pair(table):
         raise DataError(
             f"{table.name} has no keys `source` and `target`. "
             f"Its keys are: {list_keys(table.titles)}. "
@@ -292,7 +291,7 @@ def _to_example(
     record: Record, keys: Sequence[str], location: str, *, join: Callable[[list[str]], Any]
 ) -> Example:
     if not keys:
-        raise DataError(f"{location} has no keys that the first lines have.")
+        raise DataError(f"{location} is not read: the first {_NUM_INSPECTED} lines have no pair.")
     *source_keys, target_key = keys
     sources = [read_texts(record, key, location) for key in source_keys]
     target, *references = [*read_texts(record, target_key, location), ""]

@@ -63,9 +63,12 @@ def read_sources(
         return _read_json_sources(name, lines, first, columns=columns, labels=labels)
     names = find_titles(columns)[:-1]
     if suffix == ".csv":
-        if not _has_cells(filled[:1]):
-            return lines
-        table = read_csv(name, lines, names=names)
+        try:
+            table = read_csv(name, lines, names=names)
+        except DataError:
+            if _is_csv(filled[:1]):
+                raise
+            return read_lines(path)
         return _read_cells(table, columns, labels) if _is_table(table) else read_lines(path)
     if 2 * sum("\t" in line for line in filled) > len(filled):
         table = read_tsv(name, lines, names=names, num_inspected=len(first))
@@ -82,20 +85,21 @@ def _is_record(line: str) -> bool:
     return bool(SOURCE_TITLES & {*record.texts}) or record.texts is not record.fields
 
 
-def _has_cells(lines: Sequence[str]) -> bool:
-    """Return whether the first line is one of a CSV file; else it is a text, such as `"No`."""
+def _is_csv(lines: Sequence[str]) -> bool:
+    """Return whether lines are valid CSV, unlike a text such as `"No`."""
     try:
-        return bool(read_csv("", lines).width)
+        read_csv("", lines)
     except DataError:
         return False
+    return True
 
 
 def _is_table(table: Table) -> bool:
     """Return whether most rows have as many cells as the first one; else they are texts."""
-    if table.width == 1:
-        return is_known("".join(table.titles).casefold())
+    if table.width < 2 or not table.inspected:
+        return bool(table.titles) and all(is_known(title.casefold()) for title in table.titles)
     num_equal = sum(len(cells) == table.width for cells in table.inspected)
-    return 2 * num_equal > len(table.inspected) or not table.inspected
+    return 2 * num_equal > len(table.inspected)
 
 
 def _read_cells(table: Table, columns: Sequence[str], labels: Collection[str]) -> Iterator[str]:

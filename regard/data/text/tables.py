@@ -98,13 +98,9 @@ class Table:
         """Return the title of a column; empty without one."""
         return self.titles[index] if index < len(self.titles) else ""
 
-    def is_titled(self, index: int, titles: Iterable[str]) -> bool:
-        """Return whether the title of a column is one of some titles."""
-        return index < len(self.titles) and self.titles[index].casefold() in titles
-
     def find_titled(self, titles: Iterable[str]) -> list[int]:
         """Return the columns whose title is one of some titles."""
-        return [index for index in range(self.width) if self.is_titled(index, titles)]
+        return [index for index, title in enumerate(self.titles) if title.casefold() in titles]
 
     def find_metadata(self) -> list[int]:
         """Return the columns whose title is not that of texts."""
