@@ -19,24 +19,13 @@ from regard.data.datasets.loading import (
 )
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
-from regard.data.text.columns import (
-    Chosen,
-    find_labelled,
-    find_pair,
-    has_pair,
-    log_roles,
-    read_rows,
-)
+from regard.data.text.choice import Chosen, find_labelled, find_pair, has_pair
 from regard.data.text.columns import as_source as as_source
+from regard.data.text.columns import log_roles, read_rows
 from regard.data.text.field import Text
+from regard.data.text.json_lines import list_keys, read_json_lines
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import (
-    Format,
-    OnError,
-    list_keys,
-    read_examples,
-    read_json_lines,
-)
+from regard.data.text.readers import Format, OnError, read_examples
 from regard.data.text.tables import Table, read_csv, read_tsv
 
 SENTIMENT = {"0": "negative", "1": "positive"}

@@ -4,20 +4,16 @@ import re
 import shlex
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeAlias
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.core.tables import did_you_mean, one_of
 from regard.data.example import Example, Numbered
+from regard.data.text.choice import Chosen, find_lone_title, find_pair
+from regard.data.text.headers import SOURCE_TITLES, TARGET_TITLES, find_missing
 from regard.data.text.tables import (
-    LABEL_TITLES,
-    METADATA_TITLES,
-    SOURCE_TITLES,
-    TARGET_TITLES,
     Table,
     convert_rows,
-    find_missing,
     read_csv,
     read_tsv,
     split_lines,
@@ -25,9 +21,6 @@ from regard.data.text.tables import (
 
 SOURCE, TARGET, SKIPPED, SOURCES = COLUMNS = ("source", "target", "-", "sources")
 """Roles of columns; `sources` stands for all columns that the others do not name."""
-
-Chosen: TypeAlias = tuple[list[int], list[int]]
-"""Columns of the sources and of the targets."""
 
 
 def check_columns(columns: Sequence[str]) -> None:
@@ -136,51 +129,6 @@ def _read_pairs(table: Table, columns: Sequence[str]) -> Numbered:
         chosen = find_pair(table)
     log_roles(table, *chosen, hint="" if columns else _suggest_columns(table))
     return read_rows(table, chosen, maximum=len(table.titles))
-
-
-def find_pair(table: Table) -> Chosen:
-    """Return the columns of source and target: those with these titles, or the first texts."""
-    sources = table.find_titled(SOURCE_TITLES)[:1]
-    targets = table.find_titled(TARGET_TITLES)[:1]
-    others = [index for index in range(max(table.width, 2)) if index not in sources + targets]
-    num = 2 - len(sources) - len(targets)
-    texts = table.find_texts(others, minimum=num, maximum=num)
-    return sources or texts[:1], targets or texts[1 - len(sources) :][:1]
-
-
-def has_pair(table: Table) -> bool:
-    """Return whether there are titles of both source and target."""
-    return bool(table.find_titled(SOURCE_TITLES) and table.find_titled(TARGET_TITLES))
-
-
-def find_source(table: Table) -> list[int]:
-    """Return the source column of a table that may lack targets: that of a pair, or a text."""
-    sources, _ = find_pair(table)
-    metadata, targets = table.find_metadata(), table.find_titled(TARGET_TITLES)
-    texts = [index for index in range(table.width) if index not in metadata + targets]
-    return texts[:1] if texts and sources[0] in metadata else sources
-
-
-def find_labelled(table: Table) -> Chosen:
-    """Return the columns of one or two texts and of their label.
-
-    The label has its title, or is in the last column that is not metadata.
-    """
-    every = range(table.width)
-    metadata = table.find_titled(METADATA_TITLES)
-    others = [index for index in every if index not in metadata]
-    last = others[-1:] if len(others) > 1 else [*every[-1:]]
-    label = table.find_titled(LABEL_TITLES | TARGET_TITLES)[-1:] or last
-    texts = [index for index in every if index not in label]
-    return table.find_texts(texts, minimum=1, maximum=2), label
-
-
-def find_lone_title(table: Table) -> tuple[str, str] | None:
-    """Return the title of a pair that a table has, and the other one, which it lacks."""
-    for title, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        if table.find_titled((title,)) and not has_pair(table):
-            return title, other
-    return None
 
 
 def _check_pair(table: Table) -> None:

@@ -4,39 +4,30 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice
 
 from regard.core.errors import DataError
+from regard.data.text.choice import find_labelled, find_source
 from regard.data.text.columns import (
     SOURCE,
     SOURCES,
     as_roles,
     check_cells,
     find_columns,
-    find_labelled,
     find_roles,
-    find_source,
     find_titled,
     find_titles,
     log_roles,
     one_cell,
 )
-from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.readers import (
-    find_keys,
-    find_suffix,
-    log_keys,
-    parse_record,
-    read_texts,
-)
-from regard.data.text.tables import (
+from regard.data.text.headers import (
     LABEL_TITLES,
-    NUM_INSPECTED,
     SOURCE_TITLES,
     TARGET_TITLES,
-    Table,
     find_missing,
     is_known,
-    read_csv,
-    read_tsv,
 )
+from regard.data.text.json_lines import find_keys, log_keys, parse_record, read_texts
+from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
+from regard.data.text.readers import find_suffix
+from regard.data.text.tables import NUM_INSPECTED, Table, read_csv, read_tsv
 
 
 def read_sources(
