@@ -40,9 +40,10 @@ def read_labelled(
 ) -> list[Example]:
     """Read texts with their labels.
 
-    TSV has two columns, text and label, or three: two texts and the label of the pair. CSV has
-    the same columns below a header, which TSV may have, too. Columns of ids are ignored. In JSON
-    lines, `source` is a text or a list of texts and `target` is the label.
+    TSV and CSV have two columns, text and label, or three: two texts and the label of the pair,
+    below a header if there is one. Columns of ids and metadata are ignored. The label is in the
+    column titled `label` or `target`, or in the last one. JSON lines have such titles as keys, or
+    `source`, a text or a list of texts, and `target`.
 
     Args:
         path: File, plain or `.gz`, or `-` for standard input.

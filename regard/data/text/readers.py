@@ -60,7 +60,7 @@ def read_examples(
             empty ones. In JSON lines, several sources mean that a list of texts stays a list.
             Or titles of columns, and keys of JSON lines: those of the sources and, as the last one,
             that of the target. If not given, columns titled source and target are taken, or else
-            the first two that do not hold ids.
+            the first two that hold texts, not ids or metadata.
         on_error: Whether lines that hold no pair, such as one without a tab, raise an error with
             their number, or are skipped and counted in a warning.
     """

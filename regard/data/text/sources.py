@@ -86,11 +86,11 @@ def _is_csv(lines: Sequence[str]) -> bool:
 
 
 def _is_table(table: Table) -> bool:
-    """Return whether most rows have as many cells as the first one; else they are texts."""
-    if table.width < 2 or not table.inspected:
-        return bool(table.titles) and all(is_known(title.casefold()) for title in table.titles)
+    """Return whether titles are known or most rows have as many cells; else they are texts."""
+    if table.titles and all(is_known(title.casefold()) for title in table.titles):
+        return True
     num_equal = sum(len(cells) == table.width for cells in table.inspected)
-    return 2 * num_equal > len(table.inspected)
+    return table.width > 1 and 2 * num_equal > len(table.inspected)
 
 
 def _read_cells(table: Table, columns: Sequence[str], labels: Collection[str]) -> Iterator[str]:

@@ -153,6 +153,12 @@ def test_rows_that_differ_from_the_first_line_are_bad_lines(write, name, content
         list(read_sources(str(path)))
 
 
+def test_a_known_header_above_unquoted_commas_is_not_a_text(write):
+    path = str(write("a.csv", "source,target\nHi, you,Hallo\nGo, on,Geh\n"))
+    with pytest.raises(DataError, match=r"line 2, must have 2 columns, but has 3\."):
+        list(read_sources(path))
+
+
 def test_a_key_of_a_later_line_does_not_change_the_labels(write):
     path = write("a.jsonl", _json({"text": "a", "label": "x"}, {"label": "y", "review": "b"}))
     with pytest.raises(DataError, match="line 2, has no key `text`"):
