@@ -5,9 +5,10 @@ A modality from outside the package needs no entry: its settings have an attribu
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ from regard.data.image.files import IMAGE_FILES
 from regard.data.media import Medium, resolve
 from regard.data.standardize import StandardizedField
 from regard.data.text.field import TOKENIZER, TextField
-from regard.data.text.lines import file_name, read_lines
+from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.text.readers import OnError, read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
@@ -147,6 +148,17 @@ def _read_labelled_texts(
     path: str, second: str | None = None, *, on_error: OnError = "stop"
 ) -> list[Example]:
     return _check_texts(path, read_labelled(path, second, on_error=on_error))
+
+
+def check_sources(path: str, sources: Iterator[str]) -> Iterator[str]:
+    """Yield texts to predict for; raise `DataError` if most of the first ones name files."""
+    first = list(islice(sources, 1 if path == STANDARD_INPUT else NUM_DETECTED))
+    files = [text for text in first if _is_file(text, path)]
+    if 2 * len(files) > len(first):
+        raise DataError(
+            f"{file_name(path)} names files (first: {files[0]}), but this model reads texts."
+        )
+    return chain(first, sources)
 
 
 def _check_texts(path: str, examples: list[Example]) -> list[Example]:

@@ -9,7 +9,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.catalog import DATASETS, Reader, find_data
 from regard.data.datasets.texts import read_text, split_text
 from regard.data.example import Example
-from regard.data.modality import MODALITIES, Modality, modality_of
+from regard.data.modality import MODALITIES, Modality, check_sources, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.text.sources import read_sources
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
@@ -126,7 +126,7 @@ def read_inputs(path: str, recipe: BaseRecipe, *, labels: Collection[str] = ()) 
     """
     modality, columns = find_modality(recipe.data), getattr(recipe.data, "columns", None)
     if modality.name == "text" and (columns is not None or labels):
-        return read_sources(path, columns=columns or (), labels=labels)
+        return check_sources(path, read_sources(path, columns=columns or (), labels=labels))
     # The texts of language models are not pairs, and may contain tabs.
     return iter(modality.read_sources(path))
 

@@ -49,6 +49,7 @@ _KNOWN = _CLEAR_TITLES.union(
     LABEL_TITLES, ID_TITLES, METADATA_TITLES, ATTRIBUTE_TITLES, _LANGUAGE_CODES, _WORD_TITLES
 ) - {""}
 _ID = re.compile(r"([A-Za-z_:#-]{0,12})\d+")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}")
 _MAX_TITLE_LENGTH = 30
 _TITLE_PARTS = re.compile(r"[ _-]+|(?=\d)")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
@@ -75,8 +76,8 @@ def has_header(
     """Return whether the first row of a TSV file has the titles of the columns.
 
     A header consists of distinct short titles, and has a title of ids above ids, or known titles.
-    Titles that are also ordinary words need rows of several words below them, and so does a header
-    with unknown titles; without them, a log line reports that the first row is not a header.
+    Titles that are also ordinary words need rows of several words below them. A log line reports
+    that a first row of short texts above rows of several words is not taken as a header.
     A first row that resembles the rows below it is not a header.
 
     Args:
@@ -92,18 +93,23 @@ def has_header(
         return True
     num_similar = sum(all(is_known(cell.casefold()) for cell in cells) for cells in rows)
     is_all_known, is_any_clear = all(map(is_known, first)), bool(_CLEAR_TITLES & {*first})
-    if "" in first or 10 * num_similar > len(rows) or not (is_all_known or is_any_clear):
+    if "" in first or 10 * num_similar > len(rows):
         return False
     has_words = [_has_words(cells) for cells in columns]
     if is_all_known and (is_any_clear or any(has_words)):
         return True
-    if is_any_clear and all(has_words) and rows:
+    clear = [words for title, words in zip(first, has_words, strict=True) if title in _CLEAR_TITLES]
+    if clear and all(clear) and sum(has_words) > 1:
         return True
+    texts = [title for title, words in zip(titles, has_words, strict=True) if words]
+    may_be_titles = len(texts) > 1 and all(len(title) > 3 and title.isalpha() for title in titles)
+    if not (is_all_known or is_any_clear or may_be_titles) or is_row(titles, rows):
+        return False
     logger.info(
         "%s: the first line, '%s', is not taken as a header. If it is one, %s.",
         name,
         " ".join(titles),
-        remedy.format(shlex.quote(",".join(titles))),
+        remedy.format(shlex.quote(",".join(texts[:2] if len(texts) > 1 else titles))),
     )
     return False
 
@@ -150,7 +156,9 @@ def is_known(title: str) -> bool:
 
 
 def is_id_column(cells: Sequence[str]) -> bool:
-    """Return whether cells are ids: integers with or without the same prefix, mostly distinct."""
+    """Return whether cells are UUIDs, or mostly distinct integers that may have one prefix."""
+    if cells and all(map(_UUID.fullmatch, cells)):
+        return True
     matches = [_ID.fullmatch(cell) for cell in cells if cell]
     prefixes = {match and match[1] for match in matches}
     return len(prefixes) == 1 and None not in prefixes and 2 * len({*cells}) >= len(cells)

@@ -1,6 +1,7 @@
 """Readers of aligned files, TSV, CSV and JSON lines as examples, and a writer of JSON lines."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -169,7 +170,13 @@ def find_suffix(path: str | Path, lines: Sequence[str]) -> str:
     if str(path) == STANDARD_INPUT:
         first = next((line for line in lines if line.strip()), "")
         return ".jsonl" if first.lstrip().startswith("{") else ".tsv"
-    suffix = Path(str(path).lower().removesuffix(".gz")).suffix.replace(".ndjson", ".jsonl")
+    suffix = Path(str(path).lower().removesuffix(".gz")).suffix
+    if suffix == ".json" and lines and lines[0].lstrip().startswith("["):
+        raise DataError(
+            f"{path} is a JSON list, but must have one object per line. Convert it: "
+            f"`jq -c '.[]' {shlex.quote(str(path))} > {shlex.quote(Path(path).stem)}.jsonl`."
+        )
+    suffix = ".jsonl" if suffix in (".json", ".ndjson") else suffix
     return suffix if suffix in (".csv", ".jsonl") else ".tsv"
 
 

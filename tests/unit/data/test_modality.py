@@ -12,6 +12,7 @@ from regard.data.image.field import ImageConfig
 from regard.data.modality import (
     MODALITIES,
     check_source,
+    check_sources,
     detect_modality,
     fit_source,
     load_source,
@@ -159,3 +160,13 @@ class TestFiles:
         check_source("o.mp3", MODALITIES["text"])
         with pytest.raises(DataError, match=r"o.mp3 is a recording \(MP3\), but must be text"):
             check_source(str(path), MODALITIES["text"])
+
+
+def test_list_of_files_is_not_a_list_of_texts(tmp_path):
+    (tmp_path / "a.mp3").write_bytes(b"ID3")
+    path = tmp_path / "list.txt"
+    path.write_text("a.mp3\na.mp3\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"list\.txt names files \(first: a\.mp3\)"):
+        check_sources(str(path), iter(["a.mp3", "a.mp3"]))
+    texts = check_sources(str(path), iter(["one dog", "a.mp3", "two dogs"]))
+    assert list(texts) == ["one dog", "a.mp3", "two dogs"]

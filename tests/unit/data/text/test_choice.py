@@ -201,3 +201,41 @@ def test_columns_are_not_suggested_for_labelled_texts(write, caplog):
 def test_a_number_is_the_source_in_prediction_as_in_training(write):
     path = write("a.csv", "number,word\n17,seventeen\n18,eighteen\n")
     assert [one.source for one in read_examples(path)] == list(read_sources(str(path)))
+
+
+UUIDS = [f"0b8f2c1e-7a4d-4c8b-9e2f-{number:012x}" for number in range(6)]
+
+
+@pytest.mark.parametrize("header", ["", "key\tenglish\tgerman\n"])
+def test_uuids_are_ids(tmp_path, header):
+    path = tmp_path / "pairs.tsv"
+    rows = [f"{uuid}\tone dog runs\tein Hund rennt\n" for uuid in UUIDS]
+    path.write_text(header + "".join(rows), encoding="utf-8")
+    pairs = {(example.source, example.target) for example in read_examples(path)}
+    assert pairs == {("one dog runs", "ein Hund rennt")}
+
+
+@pytest.mark.parametrize("third", ["Lesson", "Comment"])
+def test_clear_titles_are_a_header_beside_a_column_of_single_words(tmp_path, third):
+    path = tmp_path / "pairs.tsv"
+    rows = [f"one dog runs {n}\tein Hund rennt {n}\tA{n % 2}\n" for n in range(6)]
+    path.write_text(f"English\tGerman\t{third}\n" + "".join(rows), encoding="utf-8")
+    assert len(read_examples(path)) == 6
+
+
+def test_unknown_titles_above_sentences_are_reported_with_the_columns_to_name(tmp_path, caplog):
+    caplog.set_level("INFO", "regard")
+    path = tmp_path / "pairs.tsv"
+    rows = [f"one dog runs {n}\tein Hund rennt {n}\n" for n in range(6)]
+    path.write_text("Satz\tÜbersetzung\n" + "".join(rows), encoding="utf-8")
+    assert len(read_examples(path)) == 7
+    assert "--columns Satz,Übersetzung" in caplog.text.replace("'", "")
+
+
+def test_json_lines_may_be_named_json_but_a_list_is_refused(tmp_path):
+    path = tmp_path / "pairs.json"
+    path.write_text('{"translation": {"en": "a dog", "de": "ein Hund"}}\n', encoding="utf-8")
+    assert read_examples(path)[0].target == "ein Hund"
+    path.write_text('[{"source": "a", "target": "b"}]\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"JSON list.*jq -c"):
+        read_examples(path)
