@@ -26,12 +26,12 @@ LABEL_WORDS = 3
 """Largest mean number of words of a label; longer targets are captions or transcripts."""
 
 LAPTOP_OUTLOOK = (
-    "About 10 minutes on 2 cores. A GPU trains `modern-small`, which gains GPUGAIN BLEU on 168,000 "
-    "sentence pairs; twice the steps (train.max_steps=3200) gain TIMEGAIN."
+    "About 10 minutes on 2 cores. A GPU would train `modern-small`: 39.9 instead of 37.4 BLEU on "
+    "the 29,000 pairs of Multi30k. To train longer: train.max_steps=3200."
 )
 MORE_PAIRS = (
-    "At most 10 minutes on 2 cores. More pairs help more than a GPU or more time: 20,000 instead "
-    "of 5,000 gain 8 BLEU on image descriptions."
+    "At most 10 minutes on 2 cores. More pairs help more than a GPU or more steps: on image "
+    "descriptions, 20,000 instead of 5,000 gained 8 BLEU."
 )
 """Outlook of `modern-laptop`, measured in docs/results/laptop-translation.md."""
 
