@@ -19,7 +19,7 @@ LONG_LINE = b"a " * 600_000
         (PAIRS.encode() + b"a\0b\tc\n", "line 41, holds a NUL byte, so this is not UTF-8 text."),
         (PAIRS.encode("utf-16"), "line 1, holds a NUL byte"),
         (LONG_LINE + b"\tb\n", "line 1, has 1,200,003 bytes, but a line may have 1,000,000."),
-        (b"a\tb\n", "A split needs at least 10 distinct source sentences, but there are 1."),
+        (b"a\tb\n", "A split needs at least 10 distinct sources, but there are 1."),
     ],
 )
 def test_invalid_file_is_refused(refused, tmp_path, content, message):

@@ -25,7 +25,8 @@ HEADS = {
     b"\0\0\0\x18ftypheic\0\0\0\0": ("image", "HEIC"),
     b"\0\0\0\x20ftypavif\0\0\0\0": ("image", "AVIF"),
     b"\0\0\0\x20ftypisom\0\0\x02\0": ("video", "MP4"),
-    b"\0\0\0\x14ftypqt  \0\0\0\0": ("video", "MP4"),
+    b"\0\0\0\x14ftypqt  \0\0\0\0": ("video", "QuickTime"),
+    b"\0\0\0\x08wide\0\0\0\0mdat": ("video", "QuickTime"),
     b"RIFF\x24\0\0\0AVI LIST": ("video", "AVI"),
     b"\x1aE\xdf\xa3\xa3B\x86": ("video", "Matroska"),
 }
@@ -118,7 +119,7 @@ def test_content_counts_more_than_the_suffix(without_packages):
 def test_a_file_of_another_medium_is_named(without_packages):
     message = str(IMAGE.mismatch("o.png", b"ID3\4\0"))
     assert message == "o.png is a recording (MP3), but must be an image."
-    assert "damaged (why)" in str(AUDIO.mismatch("o.wav", b"?", reason="why"))
+    assert "damaged. Fetch" in str(AUDIO.mismatch("o.wav", b"?"))
     assert "WAVE, with `pip install 'regard[audio]'` also FLAC" in str(AUDIO.mismatch("o", b"?"))
 
 
