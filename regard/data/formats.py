@@ -92,12 +92,18 @@ class FormatTable:
 
     def check(self, reference: str, head: bytes) -> None:
         """Raise `DataError` if the format of a file needs conversion, or a missing package."""
+        if reason := self.why_not_read(reference, head):
+            raise DataError(reason)
+
+    def why_not_read(self, reference: str, head: bytes) -> str:
+        """Return what to install or convert if the format of a file is not read; else nothing."""
         row = self.by_signature(head) or self.by_suffix(reference)
-        if row is not None and not row.is_read:
-            raise DataError(
-                f"{reference} is {with_article(self.noun)} in a format that is not read "
-                f"({row.name}). {row.how_to_read(reference)}"
-            )
+        if row is None or row.is_read:
+            return ""
+        return (
+            f"{reference} is {with_article(self.noun)} in a format that is not read "
+            f"({row.name}). {row.how_to_read(reference)}"
+        )
 
     def mismatch(self, reference: str, head: bytes) -> DataError:
         """Return the error for a file that the reader of this medium does not accept.

@@ -43,6 +43,8 @@ class AudioAlignment:
     """Weights (words, positions) by method, such as attention or CTC; positions are equidistant."""
     step: float
     """Seconds from one position to the next."""
+    has_spans: bool = True
+    """Whether words have time spans; the label of a whole recording has none."""
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 2 or not self.frames.size or not np.isfinite(self.frames).all():
@@ -91,8 +93,10 @@ def plot(alignment: AudioAlignment, *, title: str = "") -> "Figure":
             pair = rows[number].subgridspec(2, 1, height_ratios=heights, hspace=0.1)
             upper, lower = (canvas.add_subplot(pair[index]) for index in (0, 1))
             _draw_frames(upper, alignment)
-            _draw_spans(upper, alignment, spans(weights))
-            upper.set_title(clean(name), loc="left", fontsize=10, pad=30)
+            if alignment.has_spans:
+                _draw_spans(upper, alignment, spans(weights))
+            pad = 30 if alignment.has_spans else 6  # points, with room for the words above spans
+            upper.set_title(clean(name), loc="left", fontsize=10, pad=pad)
             _draw_weights(lower, alignment, weights)
             lower.set_xlabel("seconds")
     return canvas

@@ -88,11 +88,19 @@ def test_a_binary_file_is_identified_by_its_suffix():
 @pytest.mark.parametrize(
     ("table", "name", "claims"),
     [
-        (AUDIO, "a b.mp3", ["MP3", "`pip install 'regard[audio]'`", "-i 'a b.mp3' 'a b'.wav"]),
-        (AUDIO, "o.m4a", ["AAC", "`ffmpeg -i o.m4a o.wav`"]),
-        (IMAGE, "o.heic", ["HEIC", "`pip install pillow-heif`", "`heif-convert o.heic o.png`"]),
-        (IMAGE, "o.CR2", ["camera raw", "`magick o.CR2 o.png`"]),
-        (VIDEO, "clip.mp4", ["MP4", "`ffmpeg -i clip.mp4 clip.gif`"]),
+        (
+            AUDIO,
+            "a b.mp3",
+            ["MP3", "`pip install 'regard[audio]'`", "-i 'in/a b.mp3' 'in/a b'.wav"],
+        ),
+        (AUDIO, "o.m4a", ["AAC", "`ffmpeg -i in/o.m4a in/o.wav`"]),
+        (
+            IMAGE,
+            "o.heic",
+            ["HEIC", "`pip install pillow-heif`", "`heif-convert in/o.heic in/o.png`"],
+        ),
+        (IMAGE, "o.CR2", ["camera raw", "`magick in/o.CR2 in/o.png`"]),
+        (VIDEO, "clip.mp4", ["MP4", "`ffmpeg -i in/clip.mp4 in/clip.gif`"]),
     ],
 )
 def test_a_format_that_is_not_read_names_package_and_conversion(
