@@ -61,6 +61,8 @@ class Medium:
     """Function that detects a folder that is one item; None if items are never folders."""
     hint: str = ""
     """Addition to the message about label folders."""
+    inspect: Callable[[Sequence[str]], None] = lambda references: None
+    """Function that warns of items that another medium may fit better."""
 
     @property
     def name(self) -> str:
@@ -112,11 +114,13 @@ class Medium:
             )
         if empty := [label for label, paths in items.items() if not paths]:
             _warn(f"left out %s in %s without any {self.name}", empty, noun="label", path=root)
-        return [
+        examples = [
             Example(os.path.abspath(item), label)
             for label, paths in items.items()
             for item in paths
         ]
+        self.inspect([example.source for example in examples])
+        return examples
 
     def read_table(
         self,
@@ -165,6 +169,7 @@ class Medium:
         if missing:
             items, name = list(missing.values()), file_name(path)
             _warn("skipped %s in %s that cannot be found", items, noun=self.name, path=name)
+        self.inspect([item for source, item in paths.items() if source not in missing])
         return [
             replace(one, source=paths[one.source]) for one in examples if one.source not in missing
         ]

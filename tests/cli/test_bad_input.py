@@ -54,7 +54,7 @@ def test_damaged_archive_is_refused(refused, tmp_path):
         (("model.decoder.kind=bahdanu",), "Did you mean 'bahdanau'?"),
         (("--device", "nonsense"), "`device` must be one of 'auto', 'cpu'"),
         (("--resume",), "holds no run to resume. Leave out --resume."),
-        (("--valid", "absent.tsv"), "'absent.tsv' is neither a file nor a data set."),
+        (("--valid", "absent.tsv"), "'absent.tsv' does not exist."),
         (("one", "more"), "At most 2 files can be given, but there are 3"),
     ],
 )
@@ -66,7 +66,7 @@ def test_invalid_argument_of_train_is_refused(refused, pairs, tmp_path, argument
 def test_error_for_an_unknown_data_set_suggests_a_name(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = refused("train", "phrasebok")
-    assert message.startswith("'phrasebok' is neither a file nor a data set. Did you mean 'phrase")
+    assert message.startswith("'phrasebok' is neither a file nor a data set. Nearest: 'phrase")
     assert list(tmp_path.iterdir()) == []
 
 
