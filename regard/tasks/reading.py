@@ -111,7 +111,7 @@ def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
 
 
 def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Drop unreadable examples; raise if the formats of many are not read, unless told to skip."""
+    """Drop unreadable examples; raise if the formats of many are not read, unless set to skip."""
     medium = find_modality(config).medium
     if medium is not None and config.on_error == "stop":
         sources = (example.source for example in examples)

@@ -27,7 +27,7 @@ class Dataset:
     origin: str
     """Source and licence."""
     access: str
-    """How it is obtained: "generated", "package", "download", or from the folder "REGARD_DATA"."""
+    """Way to obtain it: "generated", "package", "download", or the folder "REGARD_DATA"."""
     loader: tuple[str, ...]
     """Row of `LOADERS`."""
 

@@ -188,7 +188,7 @@ def test_a_long_recording_is_refused_before_it_is_read(put):
     ("part", "message"),
     [("9,12", r"begins at 9 s, but the recording ends at 1\.25 s"), ("1,0.5", "end after 1 s")],
 )
-def test_a_part_without_audio_says_why(put, part, message):
+def test_a_part_without_audio_is_an_error_with_the_reason(put, part, message):
     with pytest.raises(DataError, match=message):
         read(f"{put(riff(bytes(20_000)))}#t={part}")
 
