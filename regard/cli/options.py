@@ -75,7 +75,11 @@ Columns = Annotated[
 ]
 OnError = Annotated[
     str | None,
-    Option("--on-error", metavar="stop|skip", help="For lines without a pair; stop if not given."),
+    Option(
+        "--on-error",
+        metavar="stop|skip",
+        help="For lines without a pair, and many files that need a package; stop if not given.",
+    ),
 ]
 Force = Annotated[bool, Option("--force", help="Replace the model in --out.")]
 

@@ -70,17 +70,19 @@ def _umask() -> int:
     return umask
 
 
-def check_suffix(path: Path, name: str, *suffixes: str) -> None:
-    """Raise `ConfigError` unless a file name ends in one of the suffixes.
+def check_suffix(path: Path, name: str, *suffixes: str) -> str:
+    """Return the suffix of a file in lower case; raise `ConfigError` unless it is an allowed one.
 
     Args:
         path: The file.
         name: The command-line option of the file.
         suffixes: Allowed suffixes, such as `.png`.
     """
-    if path.suffix not in suffixes:
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
         known = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
         raise ConfigError(f"`{name}` must end in {known}, but is '{path}'.")
+    return suffix
 
 
 def write_text(path: Path, text: str) -> None:

@@ -65,6 +65,12 @@ def nearest(name: str, names: Iterable[str], *, num: int = 1) -> list[str]:
     return difflib.get_close_matches(name, list(names), n=num)
 
 
+def nearest_names(name: str, names: Iterable[str], command: str) -> str:
+    """Return the three most similar names and the command that lists all, for messages."""
+    quoted = ", ".join(f"'{match}'" for match in nearest(name, names, num=3))
+    return f"{f'Nearest: {quoted}. ' if quoted else ''}`{command}` lists all."
+
+
 def with_article(noun: str) -> str:
     """Return a noun with its indefinite article: `a red square`, `an orange star`."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

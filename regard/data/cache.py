@@ -93,6 +93,7 @@ class ArrayCache:
         digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
         path = self._folder / f"{digest}.npy"
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path.with_suffix(".json"), self._write(path, keys, results))
         except OSError as error:
             raise DataError(

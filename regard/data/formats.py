@@ -92,20 +92,25 @@ class FormatTable:
 
     def check(self, reference: str, head: bytes) -> None:
         """Raise `DataError` if the format of a file needs conversion, or a missing package."""
-        row = self.by_signature(head) or self.by_suffix(reference)
-        if row is not None and not row.is_read:
-            raise DataError(
-                f"{reference} is {with_article(self.noun)} in a format that is not read "
-                f"({row.name}). {row.how_to_read(reference)}"
-            )
+        if reason := self.why_not_read(reference, head):
+            raise DataError(reason)
 
-    def mismatch(self, reference: str, head: bytes, *, reason: str = "") -> DataError:
+    def why_not_read(self, reference: str, head: bytes) -> str:
+        """Return what to install or convert if the format of a file is not read; else nothing."""
+        row = self.by_signature(head) or self.by_suffix(reference)
+        if row is None or row.is_read:
+            return ""
+        return (
+            f"{reference} is {with_article(self.noun)} in a format that is not read "
+            f"({row.name}). {row.how_to_read(reference)}"
+        )
+
+    def mismatch(self, reference: str, head: bytes) -> DataError:
         """Return the error for a file that the reader of this medium does not accept.
 
         Args:
             reference: The file.
             head: Its first bytes.
-            reason: Message of the reader.
         """
         found = None if self.by_signature(head) else identify(reference, head)
         if found and found[0] is not self:
@@ -114,13 +119,12 @@ class FormatTable:
                 f"{reference} is {with_article(table.noun)} ({row.name}), but must be "
                 f"{with_article(self.noun)}."
             )
-        reason = f" ({reason})" if reason else ""
         if self.by_signature(head) or self.by_suffix(reference):
             return DataError(
-                f"{reference} is not {with_article(self.noun)}, or damaged{reason}. Fetch it again."
+                f"{reference} is not {with_article(self.noun)}, or damaged. Fetch it again."
             )
         return DataError(
-            f"{reference} is not {with_article(self.noun)} of a known format{reason}. "
+            f"{reference} is not {with_article(self.noun)} of a known format. "
             f"Formats that are read: {self.describe()}."
         )
 
@@ -269,9 +273,15 @@ VIDEO = FormatTable(
         Format(name="animated WebP", suffixes=(".webp",), signature=rb"RIFF.{4}WEBP"),
         Format(name="animated PNG", suffixes=(".apng", ".png"), signature=rb"\x89PNG"),
         Format(
+            name="QuickTime",
+            suffixes=(".mov", ".qt"),
+            signature=_BASE_MEDIA + rb"qt  |\0.{3}(?:moov|mdat|wide)",
+            convert=_TO_GIF,
+        ),
+        Format(
             name="MP4",
-            suffixes=(".3g2", ".3gp", ".f4v", ".m4v", ".mov", ".mp4", ".qt"),
-            signature=_BASE_MEDIA + rb"(?!avi[fs]|hei|mif1|M4[AB])|\0.{3}(?:moov|mdat|wide)",
+            suffixes=(".3g2", ".3gp", ".f4v", ".m4v", ".mp4"),
+            signature=_BASE_MEDIA + rb"(?!avi[fs]|hei|mif1|M4[AB])",
             convert=_TO_GIF,
         ),
         Format(

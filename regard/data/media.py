@@ -22,6 +22,9 @@ from regard.data.text.sources import read_sources
 
 Array = NDArray[Any]
 
+MAX_SKIPPED = 0.2
+"""Maximum share of files that are skipped because their format is not read."""
+
 
 def split_numbered(reference: str, names: Container[str]) -> tuple[str, str] | None:
     """Return data set and number of a numbered item such as `digits/5`; None for other references.
@@ -58,6 +61,8 @@ class Medium:
     """Function that detects a folder that is one item; None if items are never folders."""
     hint: str = ""
     """Addition to the message about label folders."""
+    inspect: Callable[[Sequence[str]], None] = lambda references: None
+    """Function that warns of items that another medium may fit better."""
 
     @property
     def name(self) -> str:
@@ -109,11 +114,13 @@ class Medium:
             )
         if empty := [label for label, paths in items.items() if not paths]:
             _warn(f"left out %s in %s without any {self.name}", empty, noun="label", path=root)
-        return [
+        examples = [
             Example(os.path.abspath(item), label)
             for label, paths in items.items()
             for item in paths
         ]
+        self.inspect([example.source for example in examples])
+        return examples
 
     def read_table(
         self,
@@ -162,6 +169,7 @@ class Medium:
         if missing:
             items, name = list(missing.values()), file_name(path)
             _warn("skipped %s in %s that cannot be found", items, noun=self.name, path=name)
+        self.inspect([item for source, item in paths.items() if source not in missing])
         return [
             replace(one, source=paths[one.source]) for one in examples if one.source not in missing
         ]
@@ -216,6 +224,28 @@ class Medium:
                 f"{file} is {what}, but {self.name}s to learn from belong in a file: {line}; "
                 f"or {self.name}s lie in a folder for each label."
             )
+
+    def check_formats(self, references: Collection[str]) -> None:
+        """Raise `DataError` if many files need a missing package, or conversion.
+
+        A few of them are skipped later; but a model of the few that are left would be another one
+        than was asked for. If all need it, decoding raises the error.
+        """
+        distinct = dict.fromkeys(references)
+        reasons = list(filter(None, map(self._why_not_read, distinct)))
+        if MAX_SKIPPED * len(distinct) < len(reasons) < len(distinct):
+            raise DataError(
+                f"{len(reasons):,} of {len(distinct):,} {self.name}s have a format that is "
+                f"not read; `--on-error skip` leaves them out. First: {reasons[0]}"
+            )
+
+    def _why_not_read(self, reference: str) -> str:
+        path = self._file(reference)
+        row = self.formats.by_suffix(path)
+        # The suffix is compared first, so that only files in doubt are opened.
+        return (
+            "" if row is None or row.is_read else self.formats.why_not_read(path, read_head(path))
+        )
 
     def report_skipped(self, reasons: Collection[str], *, num_kept: int, num_given: int) -> None:
         """Log the number of skipped examples, if any; raise `DataError` if none is left.

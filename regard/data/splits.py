@@ -1,4 +1,4 @@
-"""Training, validation and test sets that share no source sentence."""
+"""Training, validation and test sets that share no source."""
 
 import hashlib
 import unicodedata
@@ -62,7 +62,7 @@ def split_by_source(
     sizes = Counter(sources)
     if len(sizes) < MIN_SOURCES:
         raise DataError(
-            f"A split needs at least {MIN_SOURCES} distinct source sentences, "
+            f"A split needs at least {MIN_SOURCES} distinct sources, "
             f"but there are {len(sizes)}. Give more data, or validation and test files."
         )
     remaining = {s: sizes[s] for s in sorted(sizes, key=lambda source: hash_text(source, seed))}
@@ -74,7 +74,7 @@ def split_by_source(
     test = _select(pairs, in_test)
     note = (
         f"split by source side: {len(train):,} train, {len(valid):,} valid, {len(test):,} test; "
-        "no source sentence is shared"
+        "no source is shared"
     )
     return Splits(train, valid, test, note)
 

@@ -91,9 +91,9 @@ def drop_unreadable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any
     return [example.source for example in kept]
 
 
-def check_vector_file(path: Path) -> None:
-    """Raise a `ConfigError` unless a file name ends in `.npy` or `.safetensors`."""
-    check_suffix(path, "--out", ".npy", ".safetensors")
+def check_vector_file(path: Path) -> str:
+    """Return the suffix in lower case; raise unless it is `.npy` or `.safetensors`."""
+    return check_suffix(path, "--out", ".npy", ".safetensors")
 
 
 def save_vectors(path: Path, vectors: Vectors, metadata: Mapping[str, object]) -> None:
@@ -104,10 +104,10 @@ def save_vectors(path: Path, vectors: Vectors, metadata: Mapping[str, object]) -
         vectors: One row per source.
         metadata: Origin of the vectors; `.npy` files do not store it.
     """
-    check_vector_file(path)
+    suffix = check_vector_file(path)
     try:
         with replacing(path) as temporary:
-            if path.suffix == ".npy":
+            if suffix == ".npy":
                 with temporary.open("wb") as file:
                     np.save(file, vectors)
             else:

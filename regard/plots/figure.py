@@ -78,25 +78,25 @@ def save(path: Path, figure: "Figure", *, title: str = "") -> None:
         figure: Figure to save; PNG and PDF have a white background.
         title: Title of the HTML page.
     """
-    check_path(path)
-    if path.suffix in (".png", ".pdf"):
+    suffix = check_path(path)
+    if suffix in (".png", ".pdf"):
         # Without a date, equal figures give equal files.
-        metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
+        metadata = {"CreationDate": None} if suffix == ".pdf" else None
         with style(), replacing(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], facecolor="white", metadata=metadata)
+            figure.savefig(temporary, format=suffix[1:], facecolor="white", metadata=metadata)
     else:
         svg = to_svg(figure)
-        write_text(path, svg if path.suffix == ".svg" else page(svg, title or "Images"))
+        write_text(path, svg if suffix == ".svg" else page(svg, title or "Images"))
 
 
-def check_path(path: Path, name: str = "path") -> None:
-    """Raise `ConfigError` if `save` cannot write files with this suffix.
+def check_path(path: Path, name: str = "path") -> str:
+    """Return the suffix in lower case; raise `ConfigError` if `save` cannot write such files.
 
     Args:
         path: File to write.
         name: Name of the setting or option in the message.
     """
-    check_suffix(path, name, *SUFFIXES)
+    return check_suffix(path, name, *SUFFIXES)
 
 
 if __name__ == "__main__":

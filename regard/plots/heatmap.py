@@ -85,14 +85,14 @@ def save(
         columns: Source words.
         title: Title of the plot.
     """
-    figure.check_path(path)
-    if path.suffix in (".png", ".pdf"):
+    suffix = figure.check_path(path)
+    if suffix in (".png", ".pdf"):
         with figure.style():
             plot = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
             figure.save(path, plot)
         return
     markup = svg(weights, rows, columns, title=title)
-    is_page = path.suffix == ".html"
+    is_page = suffix == ".html"
     write_text(path, page(markup, title or "Attention weights") if is_page else markup)
 
 

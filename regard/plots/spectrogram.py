@@ -43,6 +43,8 @@ class AudioAlignment:
     """Weights (words, positions) by method, such as attention or CTC; positions are equidistant."""
     step: float
     """Seconds from one position to the next."""
+    has_spans: bool = True
+    """Whether words have time spans; the label of a whole recording has none."""
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 2 or not self.frames.size or not np.isfinite(self.frames).all():
@@ -83,16 +85,20 @@ def plot(alignment: AudioAlignment, *, title: str = "") -> "Figure":
 
     heights = (1.5, 0.17 * len(alignment.words) + 0.1)
     height = len(alignment.weights) * (sum(heights) + 1.0) + 0.6
+    pad = 30 if alignment.has_spans else 6  # points above a spectrogram, with room for words
     with figure.style():
         canvas = Figure(figsize=(_width(alignment), height))
         canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
-        rows = canvas.add_gridspec(len(alignment.weights), 1, hspace=0.5, top=1 - 1.05 / height)
+        rows = canvas.add_gridspec(
+            len(alignment.weights), 1, hspace=0.5, top=1 - (0.63 + pad / 72) / height
+        )
         for number, (name, weights) in enumerate(alignment.weights.items()):
             pair = rows[number].subgridspec(2, 1, height_ratios=heights, hspace=0.1)
             upper, lower = (canvas.add_subplot(pair[index]) for index in (0, 1))
             _draw_frames(upper, alignment)
-            _draw_spans(upper, alignment, spans(weights))
-            upper.set_title(clean(name), loc="left", fontsize=10, pad=30)
+            if alignment.has_spans:
+                _draw_spans(upper, alignment, spans(weights))
+            upper.set_title(clean(name), loc="left", fontsize=10, pad=pad)
             _draw_weights(lower, alignment, weights)
             lower.set_xlabel("seconds")
     return canvas

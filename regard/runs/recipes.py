@@ -8,12 +8,9 @@ from typing import Any
 from regard.core.config import read_toml
 from regard.core.errors import ConfigError
 from regard.core.overrides import override
-from regard.core.tables import nearest
+from regard.core.tables import nearest_names
 from regard.data.example import require_list
 from regard.tasks.table import override_recipe, to_recipe
-
-MAX_SUGGESTIONS = 3
-"""Number of similar names in the message about an unknown recipe."""
 
 
 def recipe_names() -> list[str]:
@@ -46,9 +43,7 @@ def recipe_path(name: str) -> Path:
 
 def nearest_recipes(name: str) -> str:
     """Return the most similar recipe names and the command that lists all, for messages."""
-    matches = nearest(name, recipe_names(), num=MAX_SUGGESTIONS)
-    quoted = ", ".join(f"'{match}'" for match in matches)
-    return f"{f'Nearest: {quoted}. ' if matches else ''}`regard recipes` lists all."
+    return nearest_names(name, recipe_names(), "regard recipes")
 
 
 def load_recipe(

@@ -63,6 +63,10 @@ _AUDIO_NOTE = (
     "Each plot shows the frequencies of the recording over time, with the segment that is aligned "
     "to each token of the output; below, the weights from which the segments are computed."
 )
+_AUDIO_LABEL_NOTE = (
+    "Each plot shows the frequencies of the recording over time; below, the weight of each moment "
+    "for the label."
+)
 
 
 def write_report(
@@ -192,7 +196,7 @@ def _maps(attended: AttendedExamples) -> list[Section]:
 
 def _map_note(attention: AttentionMap) -> str:
     if attention.recording is not None:
-        return _AUDIO_NOTE
+        return _AUDIO_NOTE if len(attention.target) > 1 else _AUDIO_LABEL_NOTE
     if attention.image is not None:
         return _IMAGE_NOTE
     return _SELF_NOTE if attention.source == attention.target else _TEXT_NOTE

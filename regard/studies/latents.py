@@ -82,7 +82,7 @@ class LatentDecoder:
                     f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are requested. "
                     "Request fewer."
                 )
-        elif self.path is not None and self.path.suffix in SUFFIXES:
+        elif self.path is not None and self.path.suffix.lower() in SUFFIXES:
             raise ConfigError(
                 "`--out` must be a text file, since the latents of this run are those of texts, "
                 f"but is '{self.path}'. Use .txt."

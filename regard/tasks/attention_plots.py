@@ -33,7 +33,8 @@ def attention_svg(attention: "AttentionMap") -> Markup:
 def spectrogram_of(attention: "AttentionMap") -> AudioAlignment | None:
     """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
 
-    The end token is dropped, since it has no time. A label is the only row of its map and is kept.
+    The end token is dropped, since it has no time. A label is the only row of its map and is kept,
+    without a time span.
     """
     recording = attention.recording
     if recording is None:
@@ -49,6 +50,7 @@ def spectrogram_of(attention: "AttentionMap") -> AudioAlignment | None:
         words=tuple(words[:num]),
         weights={name: rows[:num].numpy() for name, rows in weights.items()},
         step=recording.frames_per_position * recording.hop,
+        has_spans=len(words) > 1,
     )
 
 

@@ -39,13 +39,13 @@ def read_pairs(
     valid_split = read_split(valid, "valid", config=config, read=read)
     test_split = read_split(test, "test", config=config, read=read)
     if isinstance(loaded, Splits):
-        train, note = drop_unreadable(loaded.train, config), loaded.note
+        train, note = _keep_readable(loaded.train, config), loaded.note
         valid_split = valid_split or _hold_out(loaded.valid, config)
         test_split = test_split or _hold_out(loaded.test, config)
     elif valid_split and test_split:
-        train, note = drop_unreadable(loaded, config), "validation and test data as given"
+        train, note = _keep_readable(loaded, config), "validation and test data as given"
     else:
-        split = split_by_source(drop_unreadable(loaded, config), seed=seed)
+        split = split_by_source(_keep_readable(loaded, config), seed=seed)
         note = split.note
         # If a split is given as a file, its share of the data stays in the training data.
         train = split.train + (split.valid if valid else []) + (split.test if test else [])
@@ -106,8 +106,17 @@ def skip_errors(read: Callable[..., list[Example]], config: BaseDataConfig) -> R
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
     """Return held-out examples; each image or recording occurs once, with all its references."""
-    examples = drop_unreadable(examples, config)
+    examples = _keep_readable(examples, config)
     return merge_references(examples) if find_modality(config).merges_references else examples
+
+
+def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+    """Drop unreadable examples; raise if the formats of many are not read, unless set to skip."""
+    medium = find_modality(config).medium
+    if medium is not None and config.on_error == "stop":
+        sources = (example.source for example in examples)
+        medium.check_formats([source for source in sources if isinstance(source, str)])
+    return drop_unreadable(examples, config)
 
 
 def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Example]:

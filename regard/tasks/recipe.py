@@ -19,7 +19,8 @@ class BaseDataConfig(Config):
     seeds share their data."""
     on_error: OnError = "stop"
     """Treatment of lines of a file that hold no pair, such as one without a tab: 'stop' with
-    their number and the first one, or 'skip' them."""
+    their number and the first one, or 'skip' them; likewise of recordings, images and videos, if
+    the format of more than 20 % of them needs a package that is missing, or conversion."""
     batch: BatchConfig = field(default_factory=BatchConfig)
     """Batching."""
 

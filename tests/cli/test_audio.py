@@ -245,7 +245,7 @@ def without_soundfile(monkeypatch):
 
 @pytest.mark.parametrize(
     ("suffix", "content", "claim"),
-    [("mp3", MP3, "pip install 'regard[audio]'"), ("m4a", M4A, "`ffmpeg -i 0.m4a 0.wav`")],
+    [("mp3", MP3, "pip install 'regard[audio]'"), ("m4a", M4A, "`ffmpeg -i ")],
 )
 def test_recordings_that_are_not_read_name_package_or_conversion(
     refused, run, tmp_path, without_soundfile, suffix, content, claim
@@ -265,6 +265,16 @@ def test_recordings_that_are_not_read_name_package_or_conversion(
     assert claim in refused("evaluate", run, tmp_path / "m.tsv")
     (tmp_path / "o").write_bytes(content)
     assert "is a recording in a format that is not read" in refused("predict", run, tmp_path / "o")
+
+
+def test_training_stops_if_many_recordings_need_a_package(refused, folder, without_soundfile):
+    rows = (folder / "transcripts.tsv").read_text().splitlines()
+    (folder / "0.mp3").write_bytes(MP3)
+    mixed = [*rows, *(f"0.mp3#t={n},{n + 1}\tone" for n in range(len(rows)))]
+    (folder / "mixed.tsv").write_text("\n".join(mixed) + "\n")
+    message = refused("train", folder / "mixed.tsv", "--out", folder / "mixed")
+    assert f"{len(rows)} of {2 * len(rows)} recordings" in message
+    assert "pip install 'regard[audio]'" in message and "`--on-error skip`" in message
 
 
 def test_an_image_given_to_a_model_of_recordings_is_refused(refused, run, tmp_path):

@@ -19,7 +19,7 @@ LONG_LINE = b"a " * 600_000
         (PAIRS.encode() + b"a\0b\tc\n", "line 41, holds a NUL byte, so this is not UTF-8 text."),
         (PAIRS.encode("utf-16"), "line 1, holds a NUL byte"),
         (LONG_LINE + b"\tb\n", "line 1, has 1,200,003 bytes, but a line may have 1,000,000."),
-        (b"a\tb\n", "A split needs at least 10 distinct source sentences, but there are 1."),
+        (b"a\tb\n", "A split needs at least 10 distinct sources, but there are 1."),
     ],
 )
 def test_invalid_file_is_refused(refused, tmp_path, content, message):
@@ -54,7 +54,7 @@ def test_damaged_archive_is_refused(refused, tmp_path):
         (("model.decoder.kind=bahdanu",), "Did you mean 'bahdanau'?"),
         (("--device", "nonsense"), "`device` must be one of 'auto', 'cpu'"),
         (("--resume",), "holds no run to resume. Leave out --resume."),
-        (("--valid", "absent.tsv"), "'absent.tsv' is neither a file nor a data set."),
+        (("--valid", "absent.tsv"), "'absent.tsv' does not exist."),
         (("one", "more"), "At most 2 files can be given, but there are 3"),
     ],
 )
@@ -66,7 +66,7 @@ def test_invalid_argument_of_train_is_refused(refused, pairs, tmp_path, argument
 def test_error_for_an_unknown_data_set_suggests_a_name(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = refused("train", "phrasebok")
-    assert message.startswith("'phrasebok' is neither a file nor a data set. Did you mean 'phrase")
+    assert message.startswith("'phrasebok' is neither a file nor a data set. Nearest: 'phrase")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,7 +3,17 @@ from regard.data.datasets.catalog import DATASETS
 
 def test_every_data_set_is_listed(regard):
     result = regard("data", "list")
-    assert [line.split()[0] for line in result.lines] == list(DATASETS)
+    first = [line.split() for line in result.lines if not line.startswith(" ")]
+    assert [(name, access) for name, access, *_ in first] == [
+        (name, dataset.access) for name, dataset in DATASETS.items()
+    ]
+    assert {access for _, access, *_ in first} == {
+        "generated",
+        "package",
+        "download",
+        "REGARD_DATA",
+    }
+    assert max(map(len, result.lines)) <= 100
 
 
 def test_pairs_are_shown_with_their_alignment(regard):

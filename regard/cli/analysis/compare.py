@@ -58,7 +58,7 @@ def report(comparison: "Comparison", *, files: Sequence[Path], as_json: bool) ->
     from regard.studies.compare.rendering import comparison_page, print_comparison
 
     for file in files:
-        if file.suffix == ".json":
+        if file.suffix.lower() == ".json":
             write_json(file, comparison.to_dict())
         else:
             write_text(file, comparison_page(comparison))

@@ -42,7 +42,7 @@ def reduce(
     autoencoder = AutoencoderRun(run, device)
     result = reduction.reduce(autoencoder, data)
     values = {**describe_provenance(autoencoder.task.device), **result.to_dict()}
-    if out is not None and out.suffix == ".json":
+    if out is not None and out.suffix.lower() == ".json":
         write_json(out, values)
     elif out is not None:
         save(out, result.plot(), title=f"{data} in two dimensions")

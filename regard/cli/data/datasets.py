@@ -15,16 +15,34 @@ app = typer.Typer(help="List, show and download data sets.", cls=Group)
 
 @app.command("list", cls=Command)
 def list_(as_json: JsonLines = False) -> None:
-    """List the built-in data sets."""
+    """List the built-in data sets, and how each is obtained.
+
+    They are generated, part of a package, downloaded, or read from the folder REGARD_DATA.
+    """
+    import shutil
+    import textwrap
+    from dataclasses import asdict
+
     from regard.data.datasets.catalog import DATASETS
 
     width = max(map(len, DATASETS))
+    access_width = max(len(dataset.access) for dataset in DATASETS.values())
+    columns = max(60, shutil.get_terminal_size((100, 0)).columns)
     for name, dataset in DATASETS.items():
         if as_json:
-            row = {"name": name, "description": dataset.description, "origin": dataset.origin}
-            print_json(row, indent=None)
-        else:
-            print(f"{name:<{width}} {dataset.description}")
+            row = {key: value for key, value in asdict(dataset).items() if key != "loader"}
+            print_json({"name": name, **row}, indent=None)
+            continue
+        first = f"{name:<{width}}  {dataset.access:<{access_width}}  "
+        print(
+            textwrap.fill(
+                dataset.description,
+                columns,
+                initial_indent=first,
+                subsequent_indent=" " * len(first),
+                break_on_hyphens=False,
+            )
+        )
 
 
 @app.command("show", cls=Command)

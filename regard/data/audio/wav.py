@@ -107,13 +107,28 @@ def read_file(reference: str, *, max_seconds: float) -> Waveform:
         first = round(start * file.rate)
         last = file.num_samples if end is None else min(round(end * file.rate), file.num_samples)
         if last <= first:
-            raise DataError(f"{reference} holds no audio: it has no sample.")
+            raise _no_samples(reference, file, start)
         if last - first > max_seconds * file.rate:
+            part = f"{path}#t={start:g},{start + max_seconds:g}"
             raise DataError(
                 f"{reference} has {(last - first) / file.rate:,.1f} seconds, but `max_seconds` "
-                f"allows {max_seconds:g}. Cut it, use `--chunk`, or raise `max_seconds`."
+                f"allows {max_seconds:g}. Give a part (`{part}`), train with a larger "
+                "`data.source.max_seconds`, or, to transcribe it in segments, use `--chunk`."
             )
         return Waveform(file.read(first, last - first), file.rate)
+
+
+def _no_samples(reference: str, file: Recording, start: float) -> DataError:
+    """Return the error for a recording, or a part that begins at `start` seconds, without audio."""
+    if not file.num_samples:
+        return DataError(f"{reference} holds no audio: it is empty or cut off. Fetch it again.")
+    seconds = file.num_samples / file.rate
+    if start >= seconds:
+        return DataError(
+            f"{reference} begins at {start:g} s, but the recording ends at {seconds:.4g} s. "
+            "Give an earlier part."
+        )
+    return DataError(f"{reference} holds no audio: it must end after {start:g} s, where it begins.")
 
 
 def is_silent(samples: Samples) -> bool:
@@ -196,8 +211,9 @@ class _OtherFile(Recording):
             ) from None
         try:
             self._decoder: Any = soundfile.SoundFile(file)
-        except (RuntimeError, OSError) as error:
-            raise AUDIO.mismatch(reference, head, reason=_reason(error)) from None
+        except (RuntimeError, OSError):
+            # The message of the package describes its own file object: it would mislead.
+            raise AUDIO.mismatch(reference, head) from None
         self.rate = int(self._decoder.samplerate)
         self.num_samples = int(self._decoder.frames)
 
@@ -205,14 +221,9 @@ class _OtherFile(Recording):
         try:
             self._decoder.seek(first)
             values = self._decoder.read(-1 if num is None else num, dtype="float32", always_2d=True)
-        except (RuntimeError, OSError) as error:
-            raise DataError(f"{self._reference} is damaged ({_reason(error)}).") from None
+        except (RuntimeError, OSError):
+            raise DataError(f"{self._reference} is damaged or cut off. Fetch it again.") from None
         return _to_mono(values, self._reference)
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of `soundfile` without the file object that it begins with."""
-    return str(error).rpartition(">: ")[2].rstrip(".")
 
 
 def _to_mono(values: NDArray[Any], reference: str) -> Samples:

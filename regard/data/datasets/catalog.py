@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.core.config import read_toml
 from regard.core.errors import DataError
-from regard.core.tables import did_you_mean, resolve
+from regard.core.tables import did_you_mean, nearest_names, resolve
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
@@ -26,6 +26,8 @@ class Dataset:
     """One-line description."""
     origin: str
     """Source and licence."""
+    access: str
+    """Way to obtain it: "generated", "package", "download", or the folder "REGARD_DATA"."""
     loader: tuple[str, ...]
     """Row of `LOADERS`."""
 
@@ -64,9 +66,11 @@ def find_data(
         return filter_labels(splits, label_filter, name=name) if label_filter else splits
     if second is not None or data == STANDARD_INPUT or Path(data).exists():
         return read(data, second)
+    if Path(data).name != data or Path(name).suffix:
+        raise DataError(f"'{data}' does not exist.")
     raise DataError(
-        f"'{data}' is neither a file nor a data set.{did_you_mean(name, DATASETS)} "
-        f"Data sets: {', '.join(DATASETS)}."
+        f"'{data}' is neither a file nor a data set. "
+        f"{nearest_names(name, DATASETS, 'regard data list')}"
     )
 
 

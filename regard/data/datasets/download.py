@@ -2,7 +2,7 @@
 
 import os
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from urllib.error import HTTPError, URLError
@@ -28,7 +28,31 @@ def local_folder(name: str) -> Path:
     return Path(os.environ.get("REGARD_DATA") or os.devnull) / name
 
 
-def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Path:
+def describe_local(files: Sequence[str]) -> str:
+    """Return which folder `REGARD_DATA` must be, and what it is, for messages.
+
+    Args:
+        files: Files that the folder must contain, relative to it.
+    """
+    root = os.environ.get("REGARD_DATA")
+    missing = [file for file in files if not (local_folder("") / file).is_file()]
+    if not root:
+        state = "not set"
+    elif not Path(root).is_dir():
+        state = f"'{root}', which does not exist"
+    else:
+        lacking = "them" if len(missing) == len(files) > 1 else ", ".join(missing)
+        state = f"'{root}', which does not contain {'it' if len(files) == 1 else lacking}"
+    return f"the folder that contains {', '.join(files)}; it is {state}"
+
+
+def fetch(
+    url: str,
+    *,
+    cache: Path | None = None,
+    name: str | None = None,
+    instead: Sequence[str] = (),
+) -> Path:
     """Return the local copy of a file; download it on first use.
 
     The checksum is stored at the first download and compared at every later use.
@@ -37,6 +61,7 @@ def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Pa
         url: URL of the file.
         cache: Folder to store it in; `cache_folder()` if not given.
         name: File name in the folder; the last part of the URL if not given.
+        instead: Files in `REGARD_DATA` that make the download unnecessary, for messages.
     """
     path = (cache or cache_folder()) / (name or _last_part(url))
     record = path.with_name(path.name + ".sha256")
@@ -49,10 +74,11 @@ def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Pa
             )
         return path
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             logger.info("downloading %s", url)
             with replacing(path) as temporary, temporary.open("wb") as file:
-                file.writelines(_read_blocks(url))
+                file.writelines(_read_blocks(url, instead))
         write_text(record, sha256(path) + "\n")
     except OSError as error:
         raise DataError(
@@ -65,7 +91,7 @@ def _last_part(url: str) -> str:
     return PurePosixPath(unquote(urlsplit(url).path)).name or "download"
 
 
-def _read_blocks(url: str) -> Iterator[bytes]:
+def _read_blocks(url: str, instead: Sequence[str]) -> Iterator[bytes]:
     expected, received = None, 0
     try:
         # Some servers reject the default user agent of urllib.
@@ -80,17 +106,19 @@ def _read_blocks(url: str) -> Iterator[bytes]:
                     yield block
     except HTTPError as error:
         error.close()
-        raise _failed(url, f"the server responded with {error.code} {error.reason}") from None
+        reason = f"the server responded with {error.code} {error.reason}"
+        raise _failed(url, reason, instead) from None
     except URLError as error:
-        raise _failed(url, str(error.reason)) from None
+        raise _failed(url, str(error.reason), instead) from None
     except (OSError, HTTPException, ValueError) as error:
-        raise _failed(url, str(error) or type(error).__name__) from None
+        raise _failed(url, str(error) or type(error).__name__, instead) from None
     if expected is not None and received != expected:
-        raise _failed(url, f"the transfer broke off after {received:,} of {expected:,} bytes")
+        reason = f"the transfer broke off after {received:,} of {expected:,} bytes"
+        raise _failed(url, reason, instead)
 
 
-def _failed(url: str, reason: str) -> DataError:
+def _failed(url: str, reason: str, instead: Sequence[str]) -> DataError:
+    other = f", or set `REGARD_DATA` to {describe_local(instead)}" if instead else ""
     return DataError(
-        f"{url} could not be downloaded: {reason}. Check the network and try again, or set "
-        "`REGARD_DATA` to a folder that contains the data set; nothing was kept."
+        f"{url} could not be downloaded: {reason}. Check the network and try again{other}."
     )

@@ -46,8 +46,7 @@ def load_digits(argument: str, seed: int) -> Splits:
 
 def load_flickr8k(argument: str, seed: int) -> Splits:
     """Load Flickr8k: one training example per caption, one held-out example per photo."""
-    folder = find_folder("flickr8k", "captions.tsv.gz")
-    find_folder("flickr8k", "images_96.zip")
+    folder = find_folder("flickr8k", "captions.tsv.gz", "images_96.zip")
     splits: dict[str, list[Example]] = {"train": [], "dev": [], "test": [], "extra": []}
     for line in read_lines(folder / "captions.tsv.gz"):
         image, _, split, caption = line.split("\t")

@@ -105,12 +105,13 @@ def load_sst2(argument: str, seed: int) -> Splits:
             f"The argument of 'sst2:' must be 'phrases' or empty, but is '{argument}'. "
             "'sst2' trains on sentences, 'sst2:phrases' also on their phrases."
         )
-    folder = find_folder("sst2", "sentence_train.tsv.gz")
-    names = ("train", "dev", "test")
-    train, valid, test = (_read_sst2(folder, f"sentence_{name}") for name in names)
+    sentences = ("sentence_train", "sentence_dev", "sentence_test")
+    # Both contain parts of training sentences only; the test set of phrases is `sentence_dev`.
+    phrases = ("phrase_train", "phrase_dev") if argument else ()
+    folder = find_folder("sst2", *(f"{name}.tsv.gz" for name in (*sentences, *phrases)))
+    train, valid, test = (_read_sst2(folder, name) for name in sentences)
     if argument:
-        # Both contain parts of training sentences only; the test set of phrases is `sentence_dev`.
-        train += _read_sst2(folder, "phrase_train") + _read_sst2(folder, "phrase_dev")
+        train += [example for name in phrases for example in _read_sst2(folder, name)]
         train = list(dict.fromkeys(train))
     units = "sentences and phrases" if argument else "sentences"
     return build_splits((train, valid, test), f"SST-2, {units}, official split of {folder}")
@@ -128,10 +129,9 @@ def _read_sst2(folder: Path, name: str) -> list[Example]:
 def load_sick(argument: str, seed: int) -> Splits:
     """Load the sentence pairs of SICK in their official split."""
     check_argument(argument, "sick")
-    folder = find_folder("sick", "SICK_train.txt.gz")
-    parts = (
-        _read_sick(folder / f"SICK_{name}.txt.gz") for name in ("train", "trial", "test_annotated")
-    )
+    files = [f"SICK_{name}.txt.gz" for name in ("train", "trial", "test_annotated")]
+    folder = find_folder("sick", *files)
+    parts = (_read_sick(folder / file) for file in files)
     return build_splits(parts, f"SICK, official split of {folder}")
 
 

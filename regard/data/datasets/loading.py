@@ -1,6 +1,5 @@
 """Helpers of the loaders of built-in data sets: arguments, folders, packages, splits, notes."""
 
-import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -11,7 +10,7 @@ from typing import TypeVar
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, one_of
 from regard.data.datasets.catalog import DATASETS
-from regard.data.datasets.download import local_folder
+from regard.data.datasets.download import describe_local, local_folder
 from regard.data.example import Example
 from regard.data.splits import Splits
 
@@ -91,31 +90,29 @@ def parse_reference(reference: str, kinds: Collection[str], what: str) -> tuple[
     return match[1], int(match[2]), int(match[3])
 
 
-def find_folder(name: str, first: str) -> Path:
+def find_folder(name: str, *files: str) -> Path:
     """Return the folder of a data set in `REGARD_DATA`.
 
     Args:
         name: Name of the data set and of its folder.
-        first: File that the folder must contain.
+        files: Files that the folder must contain.
     """
     folder = local_folder(name)
-    if not (folder / first).is_file():
-        raise missing_files(name, f"{name}/{first}")
+    if not all((folder / file).is_file() for file in files):
+        raise missing_files(name, *(f"{name}/{file}" for file in files))
     return folder
 
 
-def missing_files(name: str, file: str) -> DataError:
+def missing_files(name: str, *files: str) -> DataError:
     """Return the error for a data set that is not in `REGARD_DATA`.
 
     Args:
         name: Name of the data set.
-        file: A file that is needed, relative to `REGARD_DATA`.
+        files: Files that are needed, relative to `REGARD_DATA`.
     """
-    root = os.environ.get("REGARD_DATA")
-    state = f"'{root}', which does not contain it" if root else "not set"
     return DataError(
-        f"The data set '{name}' is not downloaded automatically. Set `REGARD_DATA` to the folder "
-        f"that contains {file}; it is {state}. Origin: {DATASETS[name].origin}."
+        f"The data set '{name}' is not downloaded automatically. Set `REGARD_DATA` to "
+        f"{describe_local(files)}. Origin: {DATASETS[name].origin}."
     )
 
 

@@ -1,7 +1,5 @@
 """Pronunciations of words (grapheme to phoneme) and transliterations of names."""
 
-from pathlib import Path
-
 from regard.data.datasets.loading import build_splits, check_argument, find_folder, missing_package
 from regard.data.example import Example
 from regard.data.splits import Splits, expand_references, merge_references, split_by_source
@@ -23,8 +21,7 @@ def load_g2p(argument: str, seed: int) -> Splits:
         path = find_folder("g2p", name) / name
         words = read_examples(path, formats=TWO_COLUMNS)
         return split_dictionary(words, seed=seed, origin=str(path), limits=(4_500, 4_500))
-    folder = find_folder("g2p", "eng_us_train.tsv.gz")
-    return _official(folder, [f"eng_us_{split}" for split in ("train", "dev", "test")])
+    return _official("g2p", [f"eng_us_{split}" for split in ("train", "dev", "test")])
 
 
 def load_cmudict(argument: str, seed: int) -> Splits:
@@ -46,8 +43,7 @@ def load_cmudict(argument: str, seed: int) -> Splits:
 def load_transliteration(argument: str, seed: int) -> Splits:
     """Load Arabic names with their English spelling in their official split."""
     check_argument(argument, "transliteration")
-    folder = find_folder("transliteration", "ar2en-train.tsv.gz")
-    return _official(folder, [f"ar2en-{split}" for split in ("train", "eval", "test")])
+    return _official("transliteration", [f"ar2en-{split}" for split in ("train", "eval", "test")])
 
 
 def split_dictionary(
@@ -75,6 +71,8 @@ def split_dictionary(
     return Splits(train, splits.valid, splits.test, note)
 
 
-def _official(folder: Path, names: list[str]) -> Splits:
-    parts = (read_examples(folder / f"{name}.tsv.gz", formats=TWO_COLUMNS) for name in names)
+def _official(dataset: str, names: list[str]) -> Splits:
+    files = [f"{name}.tsv.gz" for name in names]
+    folder = find_folder(dataset, *files)
+    parts = (read_examples(folder / file, formats=TWO_COLUMNS) for file in files)
     return build_splits(parts, f"official split of {folder}")

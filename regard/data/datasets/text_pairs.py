@@ -49,7 +49,9 @@ def load_tatoeba(argument: str, seed: int) -> Splits:
     else:
         base = os.environ.get("REGARD_TATOEBA_URL", TATOEBA_URL).rstrip("/")
         origin = f"{base}/{code}-eng.zip"
-        archive = fetch(origin, cache=cache_folder() / "tatoeba")
+        archive = fetch(
+            origin, cache=cache_folder() / "tatoeba", instead=(f"tatoeba/{code}-eng.tsv.gz",)
+        )
         examples = _read_zipped(archive, f"{code}.txt")
     splits = split_by_source(examples, seed=seed)
     return replace(splits, note=f"{origin}, seed {seed}, {splits.note}")
@@ -80,9 +82,10 @@ def load_multi30k(argument: str, seed: int) -> Splits:
     origin = str(folder)
     if not (folder / "train.en.gz").is_file():
         origin, folder = MULTI30K_URL, cache_folder() / "multi30k"
-        for part in MULTI30K_PARTS:
-            for language in ("en", "de"):
-                fetch(f"{MULTI30K_URL}{part}.{language}.gz", cache=folder)
+        files = [f"{part}.{language}.gz" for part in MULTI30K_PARTS for language in ("en", "de")]
+        instead = [f"multi30k/{file}" for file in files]
+        for file in files:
+            fetch(f"{MULTI30K_URL}{file}", cache=folder, instead=instead)
     parts = _read_sides(folder, MULTI30K_PARTS, "de")
     if argument:
         return _with_photos(parts, has_images=argument == "images")
@@ -117,8 +120,7 @@ def _with_photos(parts: Parts, *, has_images: bool) -> Splits:
 
 
 def _find_photos(parts: Parts) -> list[list[PhotoPair]]:
-    folder = find_folder("flickr8k", OVERLAP)
-    find_folder("flickr8k", "images_96.zip")
+    folder = find_folder("flickr8k", OVERLAP, "images_96.zip")
     by_name = dict(zip(MULTI30K_PARTS, parts, strict=True))
     pairs: dict[str, list[PhotoPair]] = {name: [] for name in MULTI30K_PARTS}
     for number, line in enumerate(read_lines(folder / OVERLAP), start=1):
@@ -140,8 +142,10 @@ def load_small_enja(argument: str, seed: int) -> Splits:
     The spaces between Japanese words in the file are removed unless the argument is `tokenised`.
     """
     check_argument(argument, "small_enja", "tokenised")
-    folder = find_folder("small_enja", "train.en.gz")
-    parts = _read_sides(folder, ("train", "dev", "test"), "ja")
+    names = ("train", "dev", "test")
+    files = [f"{name}.{language}.gz" for name in names for language in ("en", "ja")]
+    folder = find_folder("small_enja", *files)
+    parts = _read_sides(folder, names, "ja")
     origin = f"official split of {folder}, Japanese "
     if argument:
         return build_splits(parts, origin + "tokenised")
@@ -155,7 +159,7 @@ def load_small_enja(argument: str, seed: int) -> Splits:
 def load_summaries(name: str, argument: str, seed: int) -> Splits:
     """Load texts with summaries: `synopsis` or `scitldr` (Cachola et al. 2020)."""
     check_argument(argument, name)
-    folder = find_folder(name, SUMMARIES[name][0])
+    folder = find_folder(name, *SUMMARIES[name])
     train, valid, test = (
         read_examples(folder / file, formats=TWO_COLUMNS) for file in SUMMARIES[name]
     )

@@ -78,7 +78,7 @@ def load_shakespeare(argument: str, seed: int) -> Splits:
     The same tenth is used for validation and for the test, as in published results.
     """
     check_argument(argument, "shakespeare")
-    path = _local("tinyshakespeare.txt.gz", "shakespeare")
+    (path,) = _find_files("shakespeare", "tinyshakespeare.txt.gz")
     text = to_text(read_text(path))
     # Split by characters, as in published results; the cut is in the middle of a line.
     end = int(0.9 * len(text))
@@ -91,15 +91,13 @@ def load_shakespeare(argument: str, seed: int) -> Splits:
 def load_wikitext2(argument: str, seed: int) -> Splits:
     """Load WikiText-2 (Merity et al. 2017) with its official split."""
     check_argument(argument, "wikitext2")
-    train, valid, test = parts = [
-        read_text(_local(f"wikitext2_{part}.txt.gz", "wikitext2"))
-        for part in ("train", "valid", "test")
-    ]
+    names = (f"wikitext2_{part}.txt.gz" for part in ("train", "valid", "test"))
+    train, valid, test = parts = [read_text(path) for path in _find_files("wikitext2", *names)]
     return Splits(train, valid, test, f"official split of WikiText-2: {format_sizes(parts)}")
 
 
-def _local(name: str, dataset: str) -> Path:
-    path = local_folder(FOLDER) / name
-    if not path.is_file():
-        raise missing_files(dataset, f"{FOLDER}/{name}")
-    return path
+def _find_files(dataset: str, *names: str) -> list[Path]:
+    paths = [local_folder(FOLDER) / name for name in names]
+    if not all(path.is_file() for path in paths):
+        raise missing_files(dataset, *(f"{FOLDER}/{name}" for name in names))
+    return paths

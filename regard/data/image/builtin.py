@@ -13,7 +13,7 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, on_demand, one_of
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import find_folder, find_package, missing_files
+from regard.data.datasets.loading import find_package, missing_files
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -30,6 +30,13 @@ CLOTHES = tuple(
 )
 THINGS = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 DIGITS = tuple("0123456789")
+
+IDX_FILES = tuple(
+    f"{part}-{content}-ubyte"
+    for part in ("train", "t10k")
+    for content in ("images-idx3", "labels-idx1")
+)
+"""Files of MNIST and Fashion-MNIST, without `.gz`."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +96,12 @@ def _read_fashion_mnist(part: str) -> Collection:
     for folder in (local_folder("fashion-mnist"), FASHION_FOLDER):
         if _find_idx(folder, "train-images-idx3-ubyte") is not None:
             return _read_mnist_like(folder, part, CLOTHES)
-    raise missing_files("fashion-mnist", "fashion-mnist/train-images-idx3-ubyte.gz")
+    raise missing_files("fashion-mnist", *(f"fashion-mnist/{name}.gz" for name in IDX_FILES))
 
 
 def _read_mnist(part: str) -> Collection:
     if _find_idx(folder := local_folder("mnist"), "train-images-idx3-ubyte") is None:
-        find_folder("mnist", "train-images-idx3-ubyte.gz")
+        raise missing_files("mnist", *(f"mnist/{name}.gz" for name in IDX_FILES))
     return _read_mnist_like(folder, part, DIGITS)
 
 

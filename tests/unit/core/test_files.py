@@ -210,6 +210,6 @@ def test_checksum_equals_the_test_vectors(tmp_path):
     ],
 )
 def test_file_with_another_suffix_is_an_error(suffixes, known):
-    check_suffix(Path(f"x{suffixes[0]}"), "--out", *suffixes)
+    assert check_suffix(Path(f"x{suffixes[0].upper()}"), "--out", *suffixes) == suffixes[0]
     with pytest.raises(ConfigError, match=rf"^`--out` must end in {known}, but is 'x.bmp'\.$"):
         check_suffix(Path("x.bmp"), "--out", *suffixes)

@@ -25,7 +25,8 @@ HEADS = {
     b"\0\0\0\x18ftypheic\0\0\0\0": ("image", "HEIC"),
     b"\0\0\0\x20ftypavif\0\0\0\0": ("image", "AVIF"),
     b"\0\0\0\x20ftypisom\0\0\x02\0": ("video", "MP4"),
-    b"\0\0\0\x14ftypqt  \0\0\0\0": ("video", "MP4"),
+    b"\0\0\0\x14ftypqt  \0\0\0\0": ("video", "QuickTime"),
+    b"\0\0\0\x08wide\0\0\0\0mdat": ("video", "QuickTime"),
     b"RIFF\x24\0\0\0AVI LIST": ("video", "AVI"),
     b"\x1aE\xdf\xa3\xa3B\x86": ("video", "Matroska"),
 }
@@ -87,11 +88,19 @@ def test_a_binary_file_is_identified_by_its_suffix():
 @pytest.mark.parametrize(
     ("table", "name", "claims"),
     [
-        (AUDIO, "a b.mp3", ["MP3", "`pip install 'regard[audio]'`", "-i 'a b.mp3' 'a b'.wav"]),
-        (AUDIO, "o.m4a", ["AAC", "`ffmpeg -i o.m4a o.wav`"]),
-        (IMAGE, "o.heic", ["HEIC", "`pip install pillow-heif`", "`heif-convert o.heic o.png`"]),
-        (IMAGE, "o.CR2", ["camera raw", "`magick o.CR2 o.png`"]),
-        (VIDEO, "clip.mp4", ["MP4", "`ffmpeg -i clip.mp4 clip.gif`"]),
+        (
+            AUDIO,
+            "a b.mp3",
+            ["MP3", "`pip install 'regard[audio]'`", "-i 'in/a b.mp3' 'in/a b'.wav"],
+        ),
+        (AUDIO, "o.m4a", ["AAC", "`ffmpeg -i in/o.m4a in/o.wav`"]),
+        (
+            IMAGE,
+            "o.heic",
+            ["HEIC", "`pip install pillow-heif`", "`heif-convert in/o.heic in/o.png`"],
+        ),
+        (IMAGE, "o.CR2", ["camera raw", "`magick in/o.CR2 in/o.png`"]),
+        (VIDEO, "clip.mp4", ["MP4", "`ffmpeg -i in/clip.mp4 in/clip.gif`"]),
     ],
 )
 def test_a_format_that_is_not_read_names_package_and_conversion(
@@ -118,7 +127,7 @@ def test_content_counts_more_than_the_suffix(without_packages):
 def test_a_file_of_another_medium_is_named(without_packages):
     message = str(IMAGE.mismatch("o.png", b"ID3\4\0"))
     assert message == "o.png is a recording (MP3), but must be an image."
-    assert "damaged (why)" in str(AUDIO.mismatch("o.wav", b"?", reason="why"))
+    assert "damaged. Fetch" in str(AUDIO.mismatch("o.wav", b"?"))
     assert "WAVE, with `pip install 'regard[audio]'` also FLAC" in str(AUDIO.mismatch("o", b"?"))
 
 

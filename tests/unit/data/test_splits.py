@@ -86,12 +86,12 @@ def test_sources_that_differ_in_case_whitespace_or_unicode_form_are_equal():
 
 def test_the_note_counts_every_part():
     assert split_by_source(EXAMPLES).note == (
-        "split by source side: 540 train, 30 valid, 30 test; no source sentence is shared"
+        "split by source side: 540 train, 30 valid, 30 test; no source is shared"
     )
 
 
 def test_too_few_sources_cannot_be_split():
-    message = "at least 10 distinct source sentences, but there are 9"
+    message = "at least 10 distinct sources, but there are 9"
     with pytest.raises(DataError, match=message):
         split_by_source([Example(str(i % 9), "x") for i in range(90)])
 

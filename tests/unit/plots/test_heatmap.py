@@ -107,6 +107,13 @@ def test_png_file_is_saved_without_warnings_for_missing_glyphs(tmp_path):
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_suffix_in_upper_case_has_the_same_format(tmp_path):
+    for suffix in (".svg", ".html", ".png"):
+        for path in (tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"):
+            save(path, WEIGHTS, rows=ROWS, columns=COLUMNS)
+        assert (tmp_path / f"a{suffix}").read_bytes() == path.read_bytes()
+
+
 def test_png_with_labels_of_another_length_is_refused(tmp_path):
     with pytest.raises(DataError, match="one row per target word"):
         save(tmp_path / "map.png", WEIGHTS, rows=ROWS[:2], columns=COLUMNS)

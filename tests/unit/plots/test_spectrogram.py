@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -35,6 +37,11 @@ def test_spans_are_plotted_at_their_seconds(alignment):
     assert [text.get_text() for text in upper.texts] == ["low", "high & <b>"]
     assert lower.get_title(loc="left") == "CTC"
     assert upper.get_xlim() == pytest.approx((0, 1.2))
+
+
+def test_a_label_of_the_whole_recording_has_no_span(alignment):
+    upper, *_ = plot(replace(alignment, has_spans=False)).axes
+    assert not upper.lines and not upper.texts
 
 
 def test_labels_of_overlapping_spans_are_on_two_lines(alignment):

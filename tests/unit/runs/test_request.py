@@ -159,7 +159,7 @@ def test_run_folder_has_a_default():
 
 
 def test_missing_file_is_named():
-    with pytest.raises(DataError, match=re.escape("'absent.tsv' is neither a file nor a data")):
+    with pytest.raises(DataError, match=re.escape("'absent.tsv' does not exist.")):
         splits_of(Request(data=("absent.tsv",)), seed=0)
 
 

@@ -113,7 +113,7 @@ def test_threshold_is_cached_without_the_training_data(train_run):
     autoencoder = AutoencoderRun(run, "cpu")
     assert find_threshold(autoencoder) == threshold
     (run / VALIDATION_ERRORS).unlink()
-    with pytest.raises(DataError, match=r"'gone.tsv' is neither a file nor a data set"):
+    with pytest.raises(DataError, match="'gone.tsv' does not exist"):
         find_threshold(autoencoder)
 
 

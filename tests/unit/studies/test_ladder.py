@@ -129,7 +129,7 @@ def test_wrong_setting_is_found_before_anything_is_trained(request_of, tmp_path,
 
 def test_missing_data_is_an_error(request_of, tmp_path):
     absent = replace(request_of(tmp_path / "out"), data=("absent.tsv",))
-    with pytest.raises(DataError, match="'absent.tsv' is neither a file nor a data set"):
+    with pytest.raises(DataError, match="'absent.tsv' does not exist"):
         train_ladder(absent, only=NAMES)
 
 

@@ -180,3 +180,40 @@ def test_a_long_recording_is_refused_before_it_is_read(put):
     with pytest.raises(DataError, match=r"has 1.2 seconds, but `max_seconds` allows 1"):
         read(path, max_seconds=1)
     assert len(read(f"{path}#t=0.5,1", max_seconds=1).samples) == 4_000
+    with pytest.raises(DataError, match=r"Give a part \(`.*a\.wav#t=0,1`\)"):
+        read(path, max_seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [("9,12", r"begins at 9 s, but the recording ends at 1\.25 s"), ("1,0.5", "end after 1 s")],
+)
+def test_a_part_without_audio_is_an_error_with_the_reason(put, part, message):
+    with pytest.raises(DataError, match=message):
+        read(f"{put(riff(bytes(20_000)))}#t={part}")
+
+
+@pytest.mark.parametrize(("suffix", "message"), [("mp3", "is not a recording, or"), ("flac", "is")])
+def test_a_damaged_recording_has_no_message_of_the_package(tmp_path, suffix, message):
+    soundfile = pytest.importorskip("soundfile")
+    path = tmp_path / f"cut.{suffix}"
+    soundfile.write(path, np.sin(np.arange(8_000) / 9), 8_000)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(
+        DataError, match=rf"cut\.{suffix} {message} damaged.* Fetch it again\.$"
+    ) as e:
+        read(str(path))
+    assert "psf" not in str(e.value) and "pipe" not in str(e.value)
+
+
+def test_a_recording_without_samples_may_be_cut_off(put, monkeypatch):
+    class EmptyDecoder:
+        samplerate, frames = 16_000, 0
+
+        def __init__(self, file):
+            pass
+
+    module = SimpleNamespace(SoundFile=EmptyDecoder, __spec__=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "soundfile", module)
+    with pytest.raises(DataError, match=r"half\.ogg holds no audio: it is empty or cut off"):
+        read(put(b"OggS\0", "half.ogg"))

@@ -159,15 +159,40 @@ def test_file_takes_precedence_over_data_set_of_same_name():
     assert find_data("copy") == [Example("Hi.", "Hallo!")]
 
 
-def test_unknown_name_raises_with_list_of_data_sets():
-    message = r"'fraze' is neither a file nor a data set\. Data sets: phrasebook, copy, .*multi30k"
-    with pytest.raises(DataError, match=message):
-        find_data("fraze")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("qqqq", "'qqqq' is neither a file nor a data set. `regard data list` lists all."),
+        ("frasebook:300", "nor a data set. Nearest: 'phrasebook'. `regard data list` lists all."),
+        ("digit", "Nearest: 'digits'. "),
+        ("pears.tsv", "'pears.tsv' does not exist."),
+        ("in/pears", "'in/pears' does not exist."),
+    ],
+)
+def test_an_unknown_name_raises_with_the_nearest_names(name, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        find_data(name)
 
 
-def test_misspelt_name_raises_with_suggestion():
-    with pytest.raises(DataError, match=r"nor a data set\. Did you mean 'phrasebook'\? Data sets"):
-        find_data("frasebook:300")
+def test_a_failed_download_names_the_files_that_make_it_unnecessary(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(download.urllib.request, "urlopen", raise_offline)
+    with pytest.raises(DataError, match=r"contains tatoeba/fra-eng\.tsv\.gz; it is not set\."):
+        find_data("tatoeba:fra")
+    monkeypatch.setenv("REGARD_DATA", "/none")
+    with pytest.raises(DataError, match=r"multi30k/train\.en\.gz, .*'/none', which does not exist"):
+        find_data("multi30k")
+
+
+def test_the_missing_files_of_a_data_set_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"wikitext2_test\.txt\.gz; .* does not contain them\."):
+        find_data("wikitext2")
+    (tmp_path / "lm_text").mkdir()
+    for part in ("train", "valid"):
+        (tmp_path / f"lm_text/wikitext2_{part}.txt.gz").touch()
+    with pytest.raises(DataError, match=r"does not contain lm_text/wikitext2_test\.txt\.gz\."):
+        find_data("wikitext2")
 
 
 def test_folder_raises():

@@ -47,7 +47,7 @@ def network(monkeypatch):
     """Table of files that replaces the network."""
     pages = {}
 
-    def fetch(url, *, cache):
+    def fetch(url, *, cache, instead):
         path = cache / url.rpartition("/")[2]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pages[url])
@@ -145,9 +145,7 @@ def test_invalid_argument_of_small_enja_raises():
 
 def test_missing_folder_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    message = (
-        rf"'small_enja' .*`REGARD_DATA` .* contains small_enja/train\.en\.gz; it is '{tmp_path}'"
-    )
+    message = rf"'small_enja' .* contains small_enja/train\.en\.gz, .*; it is '{tmp_path}'"
     with pytest.raises(DataError, match=message):
         find_data("small_enja")
 

@@ -159,3 +159,17 @@ def test_label_without_images_is_left_out_with_a_warning(images, caplog):
 def test_the_first_column_of_a_table_is_a_list(images, write):
     path = write("pets/t.tsv", "cat/a.jpg\tcat\ncat/b.png\tcat\n")
     assert IMAGE_FILES.list_references(str(path)) == [f"{images}/cat/a.jpg", f"{images}/cat/b.png"]
+
+
+def test_animated_images_are_counted_in_a_warning(tmp_path, caplog):
+    frames = [Image.new("L", (8, 8), color) for color in (0, 90)]
+    for label in ("left", "right"):
+        (tmp_path / label).mkdir()
+        frames[0].save(tmp_path / label / "b.gif")
+    assert len(IMAGE_FILES.read_label_folders(tmp_path)) == 2
+    assert not caplog.records
+    frames[0].save(tmp_path / "left/a.gif", save_all=True, append_images=frames[1:])
+    assert len(IMAGE_FILES.read_label_folders(tmp_path)) == 3
+    (record,) = caplog.records
+    assert "1 of the first 3" in record.getMessage() and "left/a.gif" in record.getMessage()
+    assert "`--recipe moving-directions-laptop`" in record.getMessage()

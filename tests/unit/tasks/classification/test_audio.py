@@ -5,6 +5,7 @@ from regard.data.audio.field import AudioConfig
 from regard.data.datasets.catalog import find_data
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
+from regard.tasks.attention_plots import spectrogram_of
 from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 
@@ -30,6 +31,7 @@ def test_weights_are_per_frame_and_sum_to_one(task):
         assert (found.weights >= 0).all()
         assert len(found.source) == len(found.recording.frames)
         assert found.source[1] == "0.01 s" and found.recording.frames_per_position == 1
+        assert not spectrogram_of(found).has_spans
 
 
 def test_attention_of_a_batch_equals_that_of_single_examples(task):
