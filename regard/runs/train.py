@@ -10,7 +10,7 @@ from regard.core.config import to_dict
 from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
-from regard.core.logging import logger
+from regard.core.logging import default_logging, logger
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
@@ -80,6 +80,16 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         display: Progress display; if not given, a progress bar on a terminal or in a notebook, and
             log lines elsewhere.
     """
+    if not isinstance(request, Request):
+        raise TypeError(
+            f"`request` must be a `regard.Request(data=…)`, but is {request!r:.60} "
+            f"({type(request).__name__})."
+        )
+    with default_logging():
+        return _train(request, display)
+
+
+def _train(request: Request, display: Display | None) -> TrainingResult:
     request.check_folder()
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
