@@ -31,7 +31,7 @@ from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import task_class
+from regard.tasks.table import task_class, to_recipe
 from regard.training.display import Display
 from regard.training.loop import Summary, Trainer
 
@@ -129,13 +129,21 @@ def _try_report(
         return write_report(folder, task, evaluation, examples=examples)
     except Exception as error:
         logger.warning(
-            "The report could not be written (%s: %s). `regard report %s` writes it again.",
+            "The report could not be written (%s: %s).%s",
             type(error).__name__,
             error,
-            folder,
+            f" `regard report {folder}` writes it again." if _is_readable(task.recipe) else "",
         )
         logger.debug("Traceback of the report:", exc_info=True)
         return None
+
+
+def _is_readable(recipe: BaseRecipe) -> bool:
+    """Return whether commands can read a saved recipe: all its settings are of the package."""
+    try:
+        return to_recipe(to_dict(recipe)) == recipe
+    except ConfigError:
+        return False
 
 
 def save_metrics(
