@@ -28,7 +28,7 @@ APPLICATIONS = {
     "translation": "generation",
     "transliteration": "generation",
 }
-"""Tasks by the names of their applications, under which users look for recipes."""
+"""Tasks by the names of their applications, such as translation, in `list_recipes`."""
 
 _PAPER = re.compile(r'^(?:(?! after )[^":]){1,40} \d{4}, "[^"]*"(?: \([^)]*\))?: (?:an? (?!few))?')
 _SENTENCE_END = re.compile(r"(?<!\bal)(?<!\b[A-Z])\. (?=[A-Z])|\.$")

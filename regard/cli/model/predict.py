@@ -60,7 +60,7 @@ def predict(
     Without SOURCE, every line of standard input is a source.
 
     With --nbest above 1, each prediction is a line: line number, log-probability, text. Their order
-    is that of the search: by log-probability divided by length, as search.length_penalty says.
+    is that of the search: by log-probability divided by length, to the power of search.length_penalty.
     With search.temperature above 0, predictions are sampled.
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     Files that cannot be read get an empty line, and their number is logged.
