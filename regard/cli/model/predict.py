@@ -59,8 +59,8 @@ def predict(
     space, it is a missing file if it has a slash or a suffix such as .txt, and else a word.
     Without SOURCE, every line of standard input is a source.
 
-    With --nbest above 1, each prediction is a line: line number, log-probability, text. Their order
-    is that of the search: by log-probability divided by length, to the power of search.length_penalty.
+    With --nbest above 1, each prediction is a line: line number, log-probability, text. They
+    are in the order of the search: by log-probability / length ** search.length_penalty.
     With search.temperature above 0, predictions are sampled.
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     Files that cannot be read get an empty line, and their number is logged.
