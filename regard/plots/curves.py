@@ -54,7 +54,7 @@ def loss_curve(
     )
     for axes in figure.axes[1:]:
         _limit_score(axes, [value for points in scores.values() for _, value in points])
-    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return figure
 
 
@@ -209,7 +209,7 @@ def _limit_score(axes: Axes, values: Sequence[float]) -> None:
         # A single value has no scale of its own.
         low, high = 0.0, 1.0 if 0 < finite[0] <= 1 else _PERCENT
     margin = 0.03 * (high - low)  # for whole markers
-    axes.set_ylim(max(low, -margin), min(high, _PERCENT) + margin)
+    axes.set_ylim(max(low, 0.0) - margin, min(high, _PERCENT) + margin)
 
 
 def _finite(points: Points) -> list[tuple[float, float]]:

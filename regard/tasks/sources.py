@@ -72,10 +72,12 @@ def is_text(argument: str) -> bool:
 
     Names of existing files and folders are no texts. Of the others, an argument with a slash or a
     backslash and the suffix of a file of data is the name of a missing file; so is an argument
-    without spaces that has one of the two. All others are texts.
+    without spaces that has one of the two. All others are texts, also those with a tab.
     """
     if argument == STANDARD_INPUT or (argument and _exists(argument)):
         return False
+    if "\t" in argument:  # a text and an image, or several texts
+        return True
     has_separator = "/" in argument or "\\" in argument
     is_medium = any(modality.is_name(argument) for modality in MODALITIES.values())
     has_suffix = is_medium or Path(argument).suffix.lower() in TEXT_FILES
