@@ -122,6 +122,8 @@ def is_override(argument: str) -> bool:
     return _OVERRIDE.match(argument) is not None
 
 
-def split_columns(columns: str) -> tuple[str, ...]:
-    """Split the roles of columns, such as `source, target,-`."""
+def split_columns(columns: str | None) -> tuple[str, ...] | None:
+    """Split the roles of columns, such as `source, target,-`; None if there are none."""
+    if columns is None:
+        return None
     return tuple(name.strip() for name in columns.split(","))

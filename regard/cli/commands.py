@@ -59,8 +59,8 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse options; print the help if there are no arguments."""
         if not args and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help(), err=True)
-            raise typer.Exit(2)
+            typer.echo(ctx.get_help())
+            raise typer.Exit
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 

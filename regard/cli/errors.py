@@ -1,5 +1,6 @@
 """Usage errors as one line: unknown options, missing arguments, values of the wrong type."""
 
+import re
 from typing import Any
 
 import typer
@@ -9,6 +10,9 @@ from regard.core.tables import did_you_mean
 
 # A base class of typer's public error, which is that of click in any version of both.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+_NUMBER = re.compile(r"valid (integer|number|float)\b")
+_NUMBERS = {"integer": "an integer", "number": "a number", "float": "a number"}
 
 
 def usage_message(error: Any) -> str:
@@ -23,8 +27,19 @@ def usage_message(error: Any) -> str:
         # `DATA [DATA2] [section.key=value ...]` needs DATA.
         name = max(param.opts, key=len) if is_option else argument_name(param).split(" [")[0]
         return f"`{error.ctx.command_path}` needs {name}. Example: `{find_example(error.ctx)}`."
+    if param is not None and (number := _NUMBER.search(getattr(error, "message", ""))):
+        return f"`{max(param.opts, key=len)}` must be {_NUMBERS[number[1]]}{_given_value(error)}."
     message = " ".join(error.format_message().split())
     return message if message.endswith((".", "?")) else f"{message}."
+
+
+def _given_value(error: Any) -> str:
+    """Return the value of the wrong type for a message; an empty string if it is not known."""
+    # Some versions of typer raise from an error of pydantic, others quote the value.
+    find_errors = getattr(error.__cause__, "errors", None)
+    quoted = re.match("'(.*)' is", error.message)
+    value = find_errors()[0].get("input") if find_errors else quoted and quoted[1]
+    return "" if value is None else f", but is '{value}'"
 
 
 def _option_names(ctx: Any) -> list[str]:

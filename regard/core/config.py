@@ -135,6 +135,15 @@ def to_dict(settings: Any) -> dict[str, Any]:
     }
 
 
+def flatten(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted names and the values of plain settings, as `to_dict` returns them."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, dotted(path, name))
+        else:
+            yield dotted(path, name), value
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raise `ConfigError` if it is missing or invalid."""
     try:

@@ -29,7 +29,7 @@ def find_device(name: str = "auto") -> torch.device:
     except RuntimeError:
         raise ConfigError(_unknown(name)) from None
     if (device.index or 0) >= _num_devices(device.type):
-        raise ConfigError(_unknown(name) + _missing_build(device.type))
+        raise ConfigError(_unknown(name) + _why_missing(device.type))
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -55,11 +55,11 @@ def _unknown(name: str) -> str:
     return f"`device` must be {one_of(['auto', 'cpu', *found])} on this machine, but is '{name}'."
 
 
-def _missing_build(kind: str) -> str:
-    """Return the hint that torch was installed without CUDA, if this is why there is no GPU."""
+def _why_missing(kind: str) -> str:
+    """Return why there is no device of a type; an empty string if there are some."""
     if kind == "cuda" and torch.version.cuda is None:
         return " The installed torch is a build without CUDA."
-    return ""
+    return "" if _num_devices(kind) else f" The installed torch finds no '{kind}' device."
 
 
 def set_threads(num: int) -> None:

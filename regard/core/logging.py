@@ -2,6 +2,9 @@
 
 import logging
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 logger = logging.getLogger("regard")
 
@@ -16,3 +19,23 @@ def log_to(handler: logging.Handler, level: int = logging.INFO) -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(level if is_first_process() else logging.ERROR)
     logger.propagate = False
+
+
+@contextmanager
+def default_logging() -> Iterator[None]:
+    """Log to standard error during a block, unless the program has set up logging.
+
+    A level that was set for the logger of the package is kept; otherwise it is `INFO`.
+    """
+    if logger.hasHandlers():
+        yield
+        return
+    level, propagate = logger.level, logger.propagate
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log_to(handler, level or logging.INFO)
+    try:
+        yield
+    finally:
+        logger.handlers[:], logger.propagate = [], propagate
+        logger.setLevel(level)

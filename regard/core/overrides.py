@@ -1,6 +1,7 @@
 """Overrides `section.key=value` of settings, and the settings that a new kind takes over."""
 
 import copy
+import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
@@ -79,7 +80,9 @@ def _classes_at(cls: Any, values: Mapping[str, Any], sections: Sequence[str]) ->
 
 
 def _change_kind(table: dict[str, Any], text: str, new: Any) -> None:
-    """Drop the settings that a class does not take over; log those kept and dropped.
+    """Drop the settings that a class does not take over; log those kept, changed and dropped.
+
+    Changed are those that have another default in the class.
 
     Args:
         table: Settings of the previous kind, changed in place.
@@ -91,13 +94,25 @@ def _change_kind(table: dict[str, Any], text: str, new: Any) -> None:
     dropped = [name for name in old if name not in kept]
     for name in dropped:
         del table[name]
-    parts = [
-        f"{what} {', '.join(_assignment(name, old[name]) for name in names)}"
-        for what, names in (("kept", kept), ("dropped", dropped))
-        if names
-    ]
+    texts: dict[str, list[str]] = {"kept": [], "changed": [], "dropped": []}
+    defaults = _defaults(new) if new else {}
+    for name, value in old.items():
+        setting = _assignment(name, value)
+        if name in kept or (name in defaults and defaults[name] == value):
+            texts["kept"].append(setting)
+        elif name in defaults:
+            texts["changed"].append(f"{setting} → {defaults[name]!r}")
+        else:
+            texts["dropped"].append(setting)
+    parts = [f"{what} {', '.join(settings)}" for what, settings in texts.items() if settings]
     if new and parts:
         logger.info("%s: %s.", text, "; ".join(parts))
+
+
+def _defaults(cls: Any) -> dict[str, Any]:
+    """Return the defaults of a settings class, except for those of its sections."""
+    fields = dataclasses.fields(cls)
+    return {one.name: one.default for one in fields if one.default is not dataclasses.MISSING}
 
 
 def _is_taken_over(cls: Any, name: str, value: Any) -> bool:

@@ -10,6 +10,9 @@ from regard.core.errors import ConfigError
 
 Value = TypeVar("Value")
 
+MIN_PREFIX = 3
+"""Minimum number of letters of a name that is taken for the beginning of another."""
+
 
 def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
     """Return the entry `name` of a table, or raise `ConfigError` with the known names.
@@ -61,8 +64,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def nearest(name: str, names: Iterable[str], *, num: int = 1) -> list[str]:
-    """Return the most similar names, the best first; none if no name is similar."""
-    return difflib.get_close_matches(name, list(names), n=num)
+    """Return the most similar names, the best first; none if no name is similar.
+
+    If none is similar as a whole, those that begin with `name` are: `conv` → `convolution`.
+    """
+    known = list(names)
+    close = difflib.get_close_matches(name, known, n=num)
+    if close or len(name) < MIN_PREFIX:
+        return close
+    return [other for other in known if other.startswith(name)][:num]
 
 
 def nearest_names(name: str, names: Iterable[str], command: str) -> str:

@@ -22,11 +22,12 @@ _DASHES = ("-", "--", ":")
 _MAX_MARKERS = 40
 _MAX_DENSE_RANGE = 3e3
 _NUM_BINS = 50
+_PERCENT = 100.0
 _SIDE = 3.6
 
 
 def loss_curve(
-    rows: Sequence[Mapping[str, Any]], *, score: str = "bleu", title: str = ""
+    rows: Sequence[Mapping[str, Any]], *, score: str = "bleu", label: str = "", title: str = ""
 ) -> Figure:
     """Plot training loss, validation loss and a validation score over steps.
 
@@ -34,6 +35,7 @@ def loss_curve(
         rows: Rows of a training log with `kind` ("train" or "valid"), `step` and values such as
             `loss`.
         score: Name of the score in validation rows; if absent, only losses are plotted.
+        label: Name of the score in the plot; as in the rows if not given.
         title: Title of the plot.
     """
     losses = {
@@ -41,16 +43,18 @@ def loss_curve(
         "training loss": _column(rows, "train", "nll") or _column(rows, "train", "loss"),
         "validation loss": _column(rows, "valid", "loss"),
     }
-    scores = {f"validation {score}": _column(rows, "valid", score)}
+    scores = {f"validation {label or score}": _column(rows, "valid", score)}
     figure = lines(
         {name: points for name, points in losses.items() if points},
         x_label="step",
         y_label="loss",
         title=title,
         right={name: points for name, points in scores.items() if points},
-        right_label=score,
+        right_label=label or score,
     )
-    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in figure.axes[1:]:
+        _limit_score(axes, [value for points in scores.values() for _, value in points])
+    figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return figure
 
 
@@ -193,6 +197,19 @@ def detection(
 
 def _column(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
     return [(row["step"], row[key]) for row in rows if row.get("kind") == kind and key in row]
+
+
+def _limit_score(axes: Axes, values: Sequence[float]) -> None:
+    """Limit an axis to scores that are possible; most are percentages, none are shown below 0."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite or min(finite) < 0 or max(finite) > _PERCENT:
+        return
+    low, high = axes.get_ylim()
+    if len({*finite}) == 1:
+        # A single value has no scale of its own.
+        low, high = 0.0, 1.0 if 0 < finite[0] <= 1 else _PERCENT
+    margin = 0.03 * (high - low)  # for whole markers
+    axes.set_ylim(max(low, 0.0) - margin, min(high, _PERCENT) + margin)
 
 
 def _finite(points: Points) -> list[tuple[float, float]]:

@@ -10,8 +10,8 @@ from regard.data.example import Example
 from regard.data.text.readers import ON_ERROR
 from regard.tasks.base import Scores, Task
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.prediction import Prediction
+from regard.tasks.reading import with_columns
 from regard.tasks.recipe import BaseDataConfig
 from regard.tasks.search import override_task_search
 
@@ -32,16 +32,9 @@ def read_test_data(
             trained on two columns may be evaluated on several references.
         on_error: 'stop' at lines that hold no pair, or 'skip' them; the recipe's if not given.
     """
-    config: BaseDataConfig = task.recipe.data
-    if columns is not None:
-        if not isinstance(config, DataConfig):
-            raise ConfigError(
-                "`--columns` is for models that generate text, but the task of this run is "
-                f"'{task.recipe.task}'. Leave it out."
-            )
-        config = replace(config, columns=columns)
+    config: BaseDataConfig = with_columns(task.recipe, columns).data
     if on_error is not None:
-        config = replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
+        config = replace(config, on_error=pick(ON_ERROR, on_error, "--on-error"))
     return task.read_split(paths, "test", config=config)
 
 

@@ -14,7 +14,23 @@ from regard.tasks.table import TASKS
 PARAMETERS = "parameters.json"
 """File beside the recipes with the number of parameters of their models."""
 
-_PAPER = re.compile(r'^(?:(?! after )[^":]){1,40} \d{4}, "[^"]*"(?: \([^)]*\))?: (?:an? )?')
+APPLICATIONS = {
+    "captioning": "generation",
+    "dialogue": "generation",
+    "entailment": "classification",
+    "pronunciation": "generation",
+    "question_answering": "generation",
+    "sentiment": "classification",
+    "speech": "generation",
+    "speech_recognition": "generation",
+    "summarisation": "generation",
+    "summarization": "generation",
+    "translation": "generation",
+    "transliteration": "generation",
+}
+"""Tasks by the names of their applications, such as translation, in `list_recipes`."""
+
+_PAPER = re.compile(r'^(?:(?! after )[^":]){1,40} \d{4}, "[^"]*"(?: \([^)]*\))?: (?:an? (?!few))?')
 _SENTENCE_END = re.compile(r"(?<!\bal)(?<!\b[A-Z])\. (?=[A-Z])|\.$")
 _NOT_MEASURED = re.compile(r"[Nn]ot (?:measured yet|run here)")
 _SCORE = re.compile(
@@ -36,7 +52,7 @@ class RecipeSummary:
     name: str
     task: str
     model: str
-    """First sentence of the description, without the paper; empty for laptop versions."""
+    """First sentence of the description, without the paper."""
     data: str
     """Data of the command that trains it."""
     parameters: int
@@ -46,7 +62,12 @@ class RecipeSummary:
 
 
 def list_recipes(task: str = "") -> list[RecipeSummary]:
-    """Return the built-in recipes of a task, or all of them, by task and name."""
+    """Return the built-in recipes of a task, or all of them, by task and name.
+
+    Args:
+        task: Name of a task, or of an application of one such as `translation`; all if empty.
+    """
+    task = APPLICATIONS.get(re.sub(r"[ -]", "_", task.lower()), task)
     if task:
         pick(TASKS, task, "task")
     parameters = read_json(_folder() / PARAMETERS)
@@ -90,8 +111,6 @@ def _read_header(name: str) -> tuple[str, str, str]:
 
 def _model(about: str) -> str:
     """Return the first sentence of a description, without the paper."""
-    if "Laptop version of" in about:
-        return ""
     return _PAPER.sub("", _SENTENCE_END.split(about)[0])
 
 

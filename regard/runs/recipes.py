@@ -66,7 +66,21 @@ def load_recipe(
         for key, value in (defaults or {}).items()
         if not key.startswith(given)
     ]
-    return to_recipe(override_recipe(override(values, chosen), overrides))
+    try:
+        return to_recipe(override_recipe(override(values, chosen), overrides))
+    except ConfigError as error:
+        if is_file(name):
+            _check_file(name, values, error)
+        raise
+
+
+def _check_file(name: str, values: dict[str, Any], error: ConfigError) -> None:
+    """Raise an error that names the TOML file if it is the cause, not an override."""
+    try:
+        to_recipe(values)
+    except ConfigError as cause:
+        if str(cause) == str(error):
+            raise ConfigError(f"{name}: {error}") from None
 
 
 def _literal(value: Any) -> str:

@@ -34,6 +34,7 @@ from regard.tasks.attention_plots import attention_svg
 from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap
+from regard.training.display import spell_metric
 
 MAX_ERRORS = 15
 """Maximum number of rows in the table of errors."""
@@ -135,8 +136,8 @@ def read_evaluation(folder: Path, task: Task[Any]) -> tuple[Evaluation, list[Exa
 
 
 def _title(folder: Path) -> str:
-    data = read_config(folder)["about"].get("data", ())
-    return f"{folder.resolve().name}: {' '.join(data)}"
+    name, data = folder.resolve().name, " ".join(read_config(folder)["about"].get("data", ()))
+    return name if data in ("", name) else f"{name}: {data}"
 
 
 def _with_predictions(examples: Sequence[Example], evaluation: Evaluation) -> list[Example]:
@@ -175,7 +176,8 @@ def _training_curves(folder: Path, task: Task[Any]) -> list[Section]:
     # Not every recipe has a validation metric beside the loss.
     metric = getattr(getattr(task.recipe, "validation", None), "metric", "loss")
     score = "" if metric == "loss" else metric
-    return [Section("Training curves", figure(to_svg(curves.loss_curve(log, score=score))))]
+    plot = curves.loss_curve(log, score=score, label=spell_metric(score))
+    return [Section("Training curves", figure(to_svg(plot)))]
 
 
 def _maps(attended: AttendedExamples) -> list[Section]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.example import Example
+from regard.data.modality import MODALITIES
 from regard.data.text.field import as_text
 from regard.metrics.vision.regions import parse_box, parse_cells
 from regard.plots.figure import to_svg
@@ -17,6 +18,7 @@ from regard.tasks.base import Attends, Generates, GeneratesImages, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import AttentionMap
+from regard.tasks.reading import find_modality
 
 MAX_CHARACTERS = 400
 """Maximum length of a sample; longer ones are truncated in tables and have no attention plot."""
@@ -32,11 +34,13 @@ def attend_short(task: Task[Any], predicted: Sequence[Example], num: int) -> Att
     """Return the attention weights of the first examples whose plots are not too large.
 
     Args:
-        task: The run; if it has no attention weights, the list is empty.
+        task: The run; if it has no attention weights, or its sources are of a modality from outside
+            the package, the list is empty.
         predicted: Test examples with their predictions as targets.
         num: Maximum number of examples.
     """
-    if not isinstance(task, Attends):
+    is_known = find_modality(task.recipe.data).name in MODALITIES
+    if not isinstance(task, Attends) or not is_known:
         return []
     short = [
         example

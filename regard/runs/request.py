@@ -57,7 +57,7 @@ class Request:
     def __post_init__(self) -> None:
         # Otherwise a string would be read as a tuple of letters.
         for name in ("data", "valid", "test", "settings"):
-            object.__setattr__(self, name, _as_strings(getattr(self, name)))
+            object.__setattr__(self, name, _as_strings(name, getattr(self, name)))
         object.__setattr__(self, "out", Path(self.out))
 
     def check_folder(self) -> None:
@@ -68,7 +68,7 @@ class Request:
         if is_used and not (self.is_resumed or self.is_forced):
             raise ConfigError(
                 f"{self.out} already holds a run. Resume it (--resume), replace it (--force) "
-                "or name another folder (--out)."
+                "or name another folder (--out); in Python, set `is_resumed`, `is_forced` or `out`."
             )
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
@@ -166,7 +166,13 @@ class Request:
         return task_class(recipe).read(self.data, self.valid, self.test, config=recipe.data)
 
 
-def _as_strings(values: str | PathLike[str] | Iterable[str | PathLike[str]]) -> tuple[str, ...]:
-    """Return one name or several, such as paths, as a tuple of strings."""
-    names = (values,) if isinstance(values, str | PathLike) else values
-    return tuple(map(str, names))
+def _as_strings(
+    name: str, values: str | PathLike[str] | Iterable[str | PathLike[str]]
+) -> tuple[str, ...]:
+    """Return one value or several of a field, such as paths, as a tuple of strings."""
+    found = (values,) if isinstance(values, str | PathLike) else values
+    if not isinstance(found, Iterable):
+        raise TypeError(
+            f"`{name}` must be a string or several, but is {found!r} ({type(found).__name__})."
+        )
+    return tuple(map(str, found))

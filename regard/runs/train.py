@@ -10,7 +10,7 @@ from regard.core.config import to_dict
 from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
-from regard.core.logging import logger
+from regard.core.logging import default_logging, logger
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
@@ -31,7 +31,7 @@ from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import task_class
+from regard.tasks.table import task_class, to_recipe
 from regard.training.display import Display
 from regard.training.loop import Summary, Trainer
 
@@ -80,6 +80,16 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         display: Progress display; if not given, a progress bar on a terminal or in a notebook, and
             log lines elsewhere.
     """
+    if not isinstance(request, Request):
+        raise TypeError(
+            f"`request` must be a `regard.Request(data=…)`, but is {request!r:.60} "
+            f"({type(request).__name__})."
+        )
+    with default_logging():
+        return _train(request, display)
+
+
+def _train(request: Request, display: Display | None) -> TrainingResult:
     request.check_folder()
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
@@ -119,13 +129,21 @@ def _try_report(
         return write_report(folder, task, evaluation, examples=examples)
     except Exception as error:
         logger.warning(
-            "The report could not be written (%s: %s). `regard report %s` writes it again.",
+            "The report could not be written (%s: %s).%s",
             type(error).__name__,
             error,
-            folder,
+            f" `regard report {folder}` writes it again." if _is_readable(task.recipe) else "",
         )
         logger.debug("Traceback of the report:", exc_info=True)
         return None
+
+
+def _is_readable(recipe: BaseRecipe) -> bool:
+    """Return whether commands can read a saved recipe: all its settings are of the package."""
+    try:
+        return to_recipe(to_dict(recipe)) == recipe
+    except ConfigError:
+        return False
 
 
 def save_metrics(

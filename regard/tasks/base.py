@@ -201,6 +201,11 @@ class Task(ABC, Generic[AnyRecipe]):
         """Return the text of the best prediction of each source; one text for a single string."""
         if isinstance(sources, str):
             return self.best_texts([sources])[0]
+        if not isinstance(sources, Iterable):
+            raise TypeError(
+                f"`sources` must be a text or a list of texts, but is {sources!r} "
+                f"({type(sources).__name__})."
+            )
         return self.best_texts(sources)
 
     def best_texts(self, sources: Sequence[Any]) -> list[str]:

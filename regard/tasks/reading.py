@@ -1,9 +1,10 @@
 """Read files and built-in data sets as training, validation and test splits without overlap."""
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.catalog import DATASETS, Reader, find_data
@@ -11,11 +12,14 @@ from regard.data.datasets.texts import read_text, split_text
 from regard.data.example import Example
 from regard.data.modality import MODALITIES, Modality, check_sources, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
+from regard.data.text.columns import COLUMNS, TARGET
 from regard.data.text.sources import read_sources
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 Paths: TypeAlias = tuple[str, ...]
 """The name of a built-in data set, a file, or two line-aligned files."""
+
+Recipe = TypeVar("Recipe", bound=BaseRecipe)
 
 SplitReader: TypeAlias = Callable[..., list[Example]]
 """Reads `(paths, split, *, config)`, as `read_split` does."""
@@ -122,6 +126,35 @@ def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Exam
 def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
     """Drop examples whose source cannot be read, and log how many; text is never dropped."""
     return find_modality(config).drop_unreadable(examples, getattr(config, "source", None))
+
+
+def with_columns(recipe: Recipe, columns: Paths | None, *, needs_target: bool = True) -> Recipe:
+    """Return a recipe with other columns of files; the recipe itself if they are None.
+
+    Args:
+        recipe: The recipe of a run.
+        columns: Roles or titles of the columns of a file, as in `data.columns`.
+        needs_target: Whether the file must have targets; otherwise it is a file of texts, and
+            `-,source` or a single title are enough.
+    """
+    if columns is None:
+        return recipe
+    if not hasattr(recipe.data, "columns"):
+        raise ConfigError(
+            "`--columns` is for models that generate text, but the task of this run is "
+            f"'{recipe.task}'. Leave it out."
+        )
+    if not needs_target:
+        modality = find_modality(recipe.data).name
+        if modality != "text":
+            raise ConfigError(
+                "`--columns` is for files of texts here, but the source of this run is "
+                f"'{modality}'. Leave it out."
+            )
+        if TARGET not in columns and (len(columns) == 1 or {*columns} <= {*COLUMNS}):
+            columns = (*columns, TARGET)
+    data: Any = recipe.data
+    return replace(recipe, data=replace(data, columns=columns))
 
 
 def read_inputs(path: str, recipe: BaseRecipe, *, labels: Collection[str] = ()) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Sources given on a command line: a text itself, or the name of a file."""
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.modality import MODALITIES
-from regard.data.text.lines import STANDARD_INPUT
+from regard.data.text.lines import STANDARD_INPUT, file_name
 from regard.tasks.reading import find_modality, read_inputs
 from regard.tasks.recipe import BaseRecipe
 
@@ -30,12 +31,20 @@ def read_argument(
         labels: As for `read_inputs`.
     """
     if not takes_text(recipe) or not is_text(argument):
-        return read_inputs(argument, recipe, labels=labels)
+        return _warn_if_empty(argument, read_inputs(argument, recipe, labels=labels))
     if not argument.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if not any(map(str.isspace, argument)):
         logger.info("'%s' is not a file, so it is taken as the source.", argument)
     return iter([argument])
+
+
+def _warn_if_empty(argument: str, sources: Iterator[str]) -> Iterator[str]:
+    """Return sources; log a warning if there are none."""
+    for first in sources:
+        return chain([first], sources)
+    logger.warning("%s holds no source, so nothing is predicted.", file_name(argument))
+    return iter(())
 
 
 def check_text(argument: str, recipe: BaseRecipe) -> None:
@@ -63,10 +72,12 @@ def is_text(argument: str) -> bool:
 
     Names of existing files and folders are no texts. Of the others, an argument with a slash or a
     backslash and the suffix of a file of data is the name of a missing file; so is an argument
-    without spaces that has one of the two. All others are texts.
+    without spaces that has one of the two. All others are texts, also those with a tab.
     """
     if argument == STANDARD_INPUT or (argument and _exists(argument)):
         return False
+    if "\t" in argument:  # a text and an image, or several texts
+        return True
     has_separator = "/" in argument or "\\" in argument
     is_medium = any(modality.is_name(argument) for modality in MODALITIES.values())
     has_suffix = is_medium or Path(argument).suffix.lower() in TEXT_FILES

@@ -144,7 +144,7 @@ class Cosine(Constant):
         if config.warmup_steps >= total_steps:
             # Short training runs, often on small data, still need a warm-up and a decay.
             self._warmup_steps = total_steps // 10
-            logger.warning(
+            logger.info(
                 f"`schedule.warmup_steps` ({config.warmup_steps:,}) would not end before the last "
                 f"step ({total_steps:,}); warming up for {self._warmup_steps:,} instead."
             )

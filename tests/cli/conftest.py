@@ -55,7 +55,8 @@ def refused(regard):
         assert last.startswith("regard: ")
         assert last.endswith((".", "?"))
         # Messages of earlier steps are allowed.
-        assert all(line.startswith(("Data: ", "Recipe: ", "Model: ")) for line in before), before
+        steps = ("Data: ", "Recipe: ", "Model: ", "Test set of the run: ")
+        assert all(line.startswith(steps) for line in before), before
         return last.removeprefix("regard: ")
 
     return run

@@ -100,10 +100,14 @@ def test_invalid_argument_of_predict_is_refused(refused, tiny_run, arguments, me
     assert message in refused("predict", tiny_run.folder, *arguments, stdin="a b\n")
 
 
-def test_option_that_is_not_a_number_is_refused(regard, tiny_run):
-    result = regard("predict", tiny_run.folder, "--beam", "many", stdin="a b\n")
-    assert result.code == 2
-    assert "Invalid value for '--beam'" in result.err
+@pytest.mark.parametrize(
+    ("option", "value", "kind"),
+    [("--beam", "many", "an integer"), ("--threads", "two", "an integer")]
+    + [("--chunk", "long", "a number")],
+)
+def test_option_that_is_not_a_number_is_refused(refused, tiny_run, option, value, kind):
+    message = refused("predict", tiny_run.folder, option, value, stdin="a b\n")
+    assert message == f"`{option}` must be {kind}, but is '{value}'."
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,19 @@ def test_runs_are_compared_in_the_terminal(regard, two_runs):
     assert any(line.startswith("BLEU: nrefs:1|bs:1000|seed:12345|") for line in result.lines)
 
 
+def test_settings_that_differ_are_listed(regard, two_runs):
+    lines = regard("compare", *two_runs).lines
+    rows = [line.split() for line in lines[lines.index("Settings") :]]
+    assert ["model.decoder.kind", "cho", "bahdanau"] in rows
+    assert not any(row[:1] == ["seed"] for row in rows)
+
+
+def test_search_settings_are_refused(refused, two_runs):
+    message = refused("compare", *two_runs, "search.beams=1")
+    assert "saved predictions" in message
+    assert "'search.beams=1'" in message
+
+
 def test_json_is_printed_to_standard_output(regard, two_runs):
     values = json.loads(regard("compare", *two_runs, "--json").out)
     first, second = values["runs"]

@@ -110,3 +110,16 @@ def test_result_is_written_to_a_file(regard, tiny_run, tmp_path):
     out = tmp_path / "result.json"
     assert regard("evaluate", tiny_run.folder, "--json", "-o", out).lines == [str(out)]
     assert json.loads(out.read_text(encoding="utf-8"))["num_examples"] == 30
+
+
+@pytest.mark.parametrize("command", ["evaluate", "score"])
+def test_the_test_set_of_the_run_is_announced(regard, tiny_run, command):
+    result = regard(command, tiny_run.folder)
+    num = len(tiny_run.evaluation.outputs)
+    assert f"Test set of the run: {num} examples." in result.err.splitlines()
+
+
+def test_wrong_value_of_on_error_names_the_option(refused, tiny_run, reverse_files):
+    for command in (("evaluate", tiny_run.folder), ("train",)):
+        message = refused(*command, reverse_files.test, "--on-error", "skipp")
+        assert message.startswith("`--on-error` must be one of 'stop', 'skip', but is 'skipp'.")

@@ -38,7 +38,9 @@ def test_every_command_has_help(regard, command):
 
 
 def test_help_is_shown_without_arguments(regard):
-    assert "Model commands:" in regard().out + regard().err
+    result = regard()
+    assert (result.code, result.err) == (0, "")
+    assert "Model commands:" in result.out
 
 
 @pytest.mark.parametrize("name", COMMANDS)

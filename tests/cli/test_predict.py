@@ -265,3 +265,18 @@ def test_notice_at_a_terminal_that_standard_input_is_read(regard, tiny_run, monk
     monkeypatch.setattr("regard.cli.model.predict.is_terminal", lambda: True)
     assert "Ctrl-D" in regard("predict", tiny_run.folder, stdin="").err
     assert regard("predict", tiny_run.folder, "a b").err == ""
+
+
+@pytest.mark.parametrize("columns", ["-,source", "english", "-,source,target", "english,german"])
+def test_columns_of_this_file_replace_those_of_the_run(regard, tiny_run, tmp_path, columns):
+    path = tmp_path / "table.tsv"
+    path.write_text("german\tenglish\ne e\ta b c\ne\td b\n", encoding="utf-8")
+    result = regard("predict", tiny_run.folder, path, "--columns", columns)
+    assert result.lines == tiny_run.predictor.translate(["a b c", "d b"])
+
+
+def test_file_without_a_source_gives_a_warning(regard, tiny_run, tmp_path):
+    (tmp_path / "empty.tsv").write_text("")
+    result = regard("predict", tiny_run.folder, tmp_path / "empty.tsv")
+    assert (result.code, result.out) == (0, "")
+    assert "empty.tsv" in result.err

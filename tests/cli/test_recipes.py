@@ -1,12 +1,20 @@
 import json
 
+import pytest
+
 
 def test_recipes_are_listed_with_data_size_score_and_time(regard):
     result = regard("recipes", "--task", "generation")
     (line,) = (line for line in result.lines if line.split()[:1] == ["cho2014"])
-    assert line.split() == "cho2014 multi30k 6.1 M 27.2 BLEU 2 min, H200".split()
-    assert "  GRU encoder" in result.lines[result.lines.index(line) + 1]
-    assert max(map(len, result.lines)) <= 100
+    assert line.split() == "cho2014 27.2 BLEU, 2 min, H200".split()
+    about = result.lines[result.lines.index(line) + 1]
+    assert about.startswith("      multi30k; 6.1 M parameters; GRU encoder")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_list_of_recipes_fits_the_terminal(regard, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert max(map(len, regard("recipes").lines)) <= columns
 
 
 def test_recipes_as_json(regard):

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from regard.cli.arguments import is_override
 from regard.cli.completion import complete_run
 from regard.cli.options import OUT, Device, Json
 from regard.cli.output import print_json
+from regard.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.studies.compare.comparison import Comparison
@@ -34,12 +36,20 @@ def compare(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Compare runs on their common test set, each with the first."""
+    """Compare runs on their common test set, each with the first.
+
+    Outputs are those that training saved in the run folders.
+    """
     from regard.core.files import check_suffix
     from regard.studies.compare import comparison
 
     for file in out or ():
         check_suffix(file, "--out", ".html", ".json")
+    for argument in filter(is_override, run):
+        raise ConfigError(
+            f"`regard compare` uses the saved predictions of runs, so '{argument}' has no effect. "
+            f"Leave it out; `regard evaluate RUN {argument}` predicts again."
+        )
     folders = [Path(folder) for folder in run]
     report(comparison.compare(folders, device=device), files=out or (), as_json=as_json)
 

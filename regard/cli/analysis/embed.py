@@ -5,13 +5,15 @@ from typing import Annotated
 
 from typer import Option
 
-from regard.cli.options import OUT, Device, Layer, OneRun, Pooling, Sources
+from regard.cli.arguments import split_columns
+from regard.cli.options import OUT, Columns, Device, Layer, OneRun, Pooling, Sources
 
 
 def embed(
     run: OneRun,
     data: Sources,
     out: Annotated[Path, Option(*OUT, help="A file for the vectors: .npy or .safetensors.")],
+    columns: Columns = None,
     layer: Layer = None,
     pooling: Pooling = None,
     device: Device = "auto",
@@ -23,12 +25,13 @@ def embed(
     """
     from regard.interpret import embed as embedding
     from regard.runs.folder import describe_provenance, load_one
-    from regard.tasks.reading import read_inputs_or_test_split
+    from regard.tasks.reading import read_inputs_or_test_split, with_columns
 
     embedding.check_vector_file(out)
     task = load_one(run, device)
+    recipe = with_columns(task.recipe, split_columns(columns), needs_target=False)
     sources = read_inputs_or_test_split(
-        data, task.recipe, read_split=task.read_split, labels=task.label_names
+        data, recipe, read_split=task.read_split, labels=task.label_names
     )
     vectors = embedding.embed(task, sources, layer=layer, pooling=pooling)
     options = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}

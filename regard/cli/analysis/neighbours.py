@@ -4,7 +4,8 @@ from typing import Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, JsonLines, Layer, OneRun, OutFile, Pooling, Sources
+from regard.cli.arguments import split_columns
+from regard.cli.options import Columns, Device, JsonLines, Layer, OneRun, OutFile, Pooling, Sources
 from regard.cli.output import output_to, print_json
 
 
@@ -14,6 +15,7 @@ def neighbours(
     query: Annotated[
         str | None, Option(help="A source, or - for standard input; every line if not given.")
     ] = None,
+    columns: Columns = None,
     num: Annotated[int, Option("--num", "-n", "-k", help="Number of neighbours.")] = 5,
     layer: Layer = None,
     pooling: Pooling = None,
@@ -30,12 +32,13 @@ def neighbours(
     from regard.data.text.lines import read_lines
     from regard.interpret.neighbours import find_neighbours
     from regard.runs.folder import load_one
-    from regard.tasks.reading import read_inputs_or_test_split
+    from regard.tasks.reading import read_inputs_or_test_split, with_columns
 
     at_least("-k", num, 1)
     task = load_one(run, device)
+    recipe = with_columns(task.recipe, split_columns(columns), needs_target=False)
     lines = read_inputs_or_test_split(
-        data, task.recipe, read_split=task.read_split, labels=task.label_names
+        data, recipe, read_split=task.read_split, labels=task.label_names
     )
     queries = None
     if query is not None:

@@ -67,8 +67,8 @@ def show(
     from regard.data.splits import Splits
     from regard.data.text.readers import ON_ERROR
 
-    roles = () if columns is None else split_columns(columns)
-    behaviour = pick(ON_ERROR, on_error or "stop", "on_error")
+    roles = split_columns(columns) or ()
+    behaviour = pick(ON_ERROR, on_error or "stop", "--on-error")
     read = partial(read_any_pairs, columns=roles, on_error=behaviour)
     loaded = find_data(data, data2, seed=seed, read=read)
     examples = loaded.train if isinstance(loaded, Splits) else loaded

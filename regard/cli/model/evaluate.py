@@ -18,6 +18,7 @@ from regard.cli.options import (
 )
 from regard.cli.output import output_to, print_evaluation, print_json
 from regard.core.errors import ConfigError
+from regard.core.logging import logger
 
 if TYPE_CHECKING:
     from regard.data.example import Example
@@ -94,9 +95,11 @@ def _read(
     from regard.runs.folder import read_test_set
 
     if paths:
-        roles = None if columns is None else split_columns(columns)
+        roles = split_columns(columns)
         return read_test_data(task, tuple(paths), columns=roles, on_error=on_error)
     for name, value in (("--columns", columns), ("--on-error", on_error)):
         if value is not None:
             raise ConfigError(f"`{name}` is for a file of pairs, but none is given. Name one.")
-    return read_test_set(run)
+    examples = read_test_set(run)
+    logger.info("Test set of the run: %s examples.", f"{len(examples):,}")
+    return examples

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from regard.cli.arguments import split_search_arguments
+from regard.cli.arguments import split_columns, split_search_arguments
 from regard.cli.completion import complete_search
 from regard.cli.options import (
     OUT,
     Beam,
+    Columns,
     Device,
     JsonLines,
     Rerank,
@@ -36,6 +37,7 @@ def predict(
             autocompletion=complete_search,
         ),
     ] = None,
+    columns: Columns = None,
     beam: Beam = None,
     nbest: Annotated[int, Option(help="Predictions per line.")] = 1,
     prefix: Annotated[str, Option(help="The beginning of every prediction.")] = "",
@@ -57,7 +59,8 @@ def predict(
     space, it is a missing file if it has a slash or a suffix such as .txt, and else a word.
     Without SOURCE, every line of standard input is a source.
 
-    With --nbest above 1, each prediction is a line: line number, log-probability, text.
+    With --nbest above 1, each prediction is a line: line number, log-probability, text. They
+    are in the order of the search: by log-probability / length ** search.length_penalty.
     With search.temperature above 0, predictions are sampled.
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     Files that cannot be read get an empty line, and their number is logged.
@@ -66,6 +69,7 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.base import GeneratesImages
+    from regard.tasks.reading import with_columns
     from regard.tasks.sources import read_argument
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
@@ -84,7 +88,8 @@ def predict(
     if not sources and is_terminal():
         logger.info("Reading standard input, one source per line; Ctrl-D ends.")
     (source,) = sources or ["-"]
-    results = pipeline(read_argument(source, task.recipe, labels=task.label_names))
+    recipe = with_columns(task.recipe, split_columns(columns), needs_target=False)
+    results = pipeline(read_argument(source, recipe, labels=task.label_names))
     with output_to(None if has_images else out):
         _print(results, as_json=as_json, has_rows=nbest > 1)
 

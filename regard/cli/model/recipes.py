@@ -7,11 +7,16 @@ from typer import Option
 from regard.cli.options import Json
 
 WIDTH = 100
-"""Largest number of columns of the descriptions."""
+"""Largest number of columns of the list."""
+
+MIN_WIDTH = 40
+"""Smallest number of columns of the list."""
 
 
 def recipes(
-    task: Annotated[str, Option(help="Only recipes of a task, such as generation.")] = "",
+    task: Annotated[
+        str, Option(help="Only recipes of a task, such as generation or translation.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """List the built-in recipes: data, size, score, training time and model.
@@ -31,17 +36,16 @@ def recipes(
     if as_json:
         print_json({"recipes": [asdict(one) for one in found]})
         return
-    cells = [(one.name, one.data, _size(one.parameters), one.score, one.time) for one in found]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    columns = min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
-    rows = zip(found, cells, strict=True)
-    for name, group in groupby(rows, key=lambda row: row[0].task):
+    columns = min(WIDTH, max(MIN_WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns))
+    fit = textwrap.TextWrapper(columns, initial_indent="  ", subsequent_indent="      ")
+    width = max(len(one.name) for one in found)
+    for name, group in groupby(found, key=lambda one: one.task):
         print(f"{name.replace('_', ' ').capitalize()} (--task {name})")
-        for one, row in group:
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            print(f"  {line}".rstrip())
-            for part in textwrap.wrap(one.model, columns - 6):
-                print(f"      {part}")
+        for one in group:
+            result = ", ".join(part for part in (one.score, one.time) if part)
+            print(fit.fill(f"{one.name.ljust(width)}  {result}".rstrip()))
+            about = "; ".join(part for part in (one.data, _size(one.parameters), one.model) if part)
+            print(textwrap.indent(textwrap.fill(about, columns - 6), " " * 6))
         print()
 
 
@@ -49,4 +53,5 @@ def _size(parameters: int) -> str:
     """Return a number of parameters in millions or thousands."""
     if not parameters:
         return ""
-    return f"{parameters / 1e6:.1f} M" if parameters >= 1e5 else f"{parameters / 1e3:.0f} k"
+    size = f"{parameters / 1e6:.1f} M" if parameters >= 1e5 else f"{parameters / 1e3:.0f} k"
+    return f"{size} parameters"

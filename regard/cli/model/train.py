@@ -42,12 +42,14 @@ def train(
     force: Force = False,
 ) -> None:
     """Train a model on pairs and evaluate it on held-out ones."""
+    from regard.core.tables import pick
+    from regard.data.text.readers import ON_ERROR
     from regard.runs import train as training
     from regard.runs.request import Request
 
     paths, settings = split_training_arguments(data, columns=columns, seed=seed)
     if on_error is not None:
-        settings.append(f"data.on_error={on_error}")
+        settings.append(f"data.on_error={pick(ON_ERROR, on_error, '--on-error')}")
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),

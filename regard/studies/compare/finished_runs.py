@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.example import Example
@@ -24,6 +25,8 @@ class FinishedRun:
     """The run folder."""
     decoder: str
     """Kind of the decoder."""
+    settings: dict[str, Any]
+    """All settings of its recipe by their dotted names."""
     metrics: dict[str, Any]
     """Content of `metrics.json`: provenance, training cost and scores."""
     examples: list[Example]
@@ -76,6 +79,7 @@ def _read(folder: Path, name: str) -> FinishedRun:
         name=name,
         folder=folder,
         decoder=config["recipe"]["model"]["decoder"]["kind"],
+        settings=dict(flatten(to_dict(recipe))),
         metrics=read_json(folder / METRICS),
         examples=examples,
         outputs=outputs,

@@ -12,6 +12,9 @@ from regard.studies.compare.finished_runs import FinishedRun
 MIN_SENTENCES = 20
 """Minimum number of sentences of a point in a chart: BLEU of fewer is unreliable."""
 
+MAX_SETTINGS = 12
+"""Maximum number of settings in the table of those that differ."""
+
 LONG = 20
 """Number of source words above which a sentence is long."""
 
@@ -47,7 +50,10 @@ class ComparisonSection:
 def comparison_sections(comparison: Comparison) -> list[ComparisonSection]:
     """Return the sections of a comparison, in order."""
     first = comparison.runs[0]
-    sections = [_quality(comparison), _cost(comparison), _lengths(comparison)]
+    sections = [_quality(comparison), _cost(comparison)]
+    if different := different_settings([scored.run for scored in comparison.runs]):
+        sections.append(_settings(comparison, different))
+    sections.append(_lengths(comparison))
     if first.by_position:
         sections.append(_positions(comparison))
     if first.by_tag:
@@ -132,6 +138,32 @@ def _cost(comparison: Comparison) -> ComparisonSection:
         note="Seconds of training, and target tokens per second, validation included.",
         head=("run", "decoder", "parameters", "seconds", "tokens/s", "hardware"),
         rows=rows,
+    )
+
+
+def different_settings(runs: Sequence[FinishedRun]) -> list[str]:
+    """Return the settings whose values differ: kinds first, then those that all runs have."""
+    names = {name: None for run in runs for name in run.settings}  # in their order
+    different = [name for name in names if len({str(run.settings.get(name)) for run in runs}) > 1]
+
+    def importance(name: str) -> tuple[bool, bool]:
+        return not name.endswith(".kind"), any(name not in run.settings for run in runs)
+
+    return sorted(different, key=importance)
+
+
+def _settings(comparison: Comparison, names: Sequence[str]) -> ComparisonSection:
+    num_hidden = max(0, len(names) - MAX_SETTINGS)
+    more = f" {num_hidden:,} more are not shown." if num_hidden else ""
+    runs = [scored.run for scored in comparison.runs]
+    return ComparisonSection(
+        title="Settings",
+        note=f"Settings that differ; – is a setting that a run does not have.{more}",
+        head=("setting", *comparison.names),
+        rows=[
+            (name, *(str(run.settings.get(name, "–")) for run in runs))
+            for name in names[:MAX_SETTINGS]
+        ],
     )
 
 

@@ -67,6 +67,13 @@ def test_error_names_a_build_without_cuda(monkeypatch):
         find_device("cuda")
 
 
+@pytest.mark.parametrize("name", ["mps", "xpu"])
+def test_error_reports_that_torch_finds_no_such_device(monkeypatch, name):
+    pretend(monkeypatch, name, 0)
+    with pytest.raises(ConfigError, match=f"torch finds no '{name}' device"):
+        find_device(name)
+
+
 def test_device_that_cannot_allocate_is_one_line(monkeypatch):
     pretend(monkeypatch, "cuda", 1, error=RuntimeError("CUDA error: device is busy\nDetails."))
     with pytest.raises(ConfigError, match=r"^`device` is 'cuda'.*device is busy[^\n]*$"):

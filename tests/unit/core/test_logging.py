@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from regard.core.logging import is_first_process, log_to, logger
+from regard.core.logging import default_logging, is_first_process, log_to, logger
 
 
 class RecordingHandler(logging.Handler):
@@ -49,3 +49,23 @@ def test_new_handler_replaces_the_old(handler):
 def test_rank_zero_is_the_first_process(monkeypatch, rank, is_first):
     monkeypatch.setenv("RANK", rank)
     assert is_first_process() == is_first
+
+
+def test_default_logging_writes_notices_to_standard_error(handler, monkeypatch, capsys):
+    monkeypatch.setattr(logger, "propagate", False)  # the test runner has handlers
+    log_to(handler)
+    logger.handlers.clear()
+    logger.setLevel(logging.NOTSET)
+    with default_logging():
+        logger.info("hello")
+    logger.info("after")
+    assert capsys.readouterr().err == "hello\n"
+    assert (logger.handlers, logger.level) == ([], logging.NOTSET)
+
+
+def test_default_logging_leaves_handlers_of_the_program(handler, capsys):
+    log_to(handler)
+    with default_logging():
+        logger.info("hello")
+    assert handler.messages == ["hello"]
+    assert capsys.readouterr().err == ""

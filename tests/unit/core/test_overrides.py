@@ -115,19 +115,19 @@ def test_new_kind_keeps_the_settings_that_it_also_has(notices):
     values = {"shape": {"kind": "round", "radius": 2.0, "color": "red"}}
     changed = override(values, ["shape.kind=square"], PageConfig)
     assert changed == {"shape": {"kind": "square", "color": "red"}}
-    assert notices() == ["shape.kind=square: kept color='red'; dropped radius=2.0."]
+    assert notices() == ["shape.kind=square: kept color='red'; changed radius=2.0 → 'sharp'."]
 
 
 def test_settings_marked_per_kind_are_dropped(notices):
     values = {"shape": {"kind": "round", "weight": 3.0}}
     assert override(values, ["shape.kind=square"], PageConfig) == {"shape": {"kind": "square"}}
-    assert notices() == ["shape.kind=square: dropped weight=3.0."]
+    assert notices() == ["shape.kind=square: changed weight=3.0 → 5.0."]
 
 
 def test_values_outside_the_limits_of_the_new_kind_are_dropped(notices):
     values = {"shape": {"kind": "square", "side": 0}}
     assert override(values, ["shape.kind=frame"], PageConfig) == {"shape": {"kind": "frame"}}
-    assert "dropped side=0" in notices()[0]
+    assert "changed side=0 → 3" in notices()[0]
 
 
 def test_kinds_of_one_class_keep_all_other_settings(notices):
@@ -178,7 +178,7 @@ def test_a_learning_rate_belongs_to_its_optimizer(tmp_path, notices):
     )
     optimizer = load_recipe(str(path), ["train.optimizer.kind=muon"]).train.optimizer
     assert optimizer == MuonConfig(momentum=0.9)
-    assert "dropped learning_rate=0.5, weight_decay=0.1" in notices()[0]
+    assert "changed learning_rate=0.5 → 0.001, weight_decay=0.1 → 0.01" in notices()[0]
 
 
 def test_settings_chosen_from_the_data_are_not_reported(notices):

@@ -31,5 +31,10 @@ def test_suggestion_among_no_names_is_empty():
     assert did_you_mean("dot", []) == ""
 
 
+def test_beginning_of_a_name_is_a_suggestion():
+    assert did_you_mean("conv", ["rnn", "convolution"]) == " Did you mean 'convolution'?"
+    assert did_you_mean("co", ["rnn", "convolution"]) == ""
+
+
 def test_import_path_is_resolved():
     assert resolve("regard.core.tables:pick") is pick

@@ -154,7 +154,7 @@ def train_and_load(recipe, data, folder):
     return trained
 
 
-def test_a_classifier_of_vectors_learns_and_is_loaded_again(write_data, tmp_path):
+def test_a_classifier_of_vectors_learns_and_is_loaded_again(write_data, with_reports, tmp_path):
     data = write_data(lambda row: "positive" if sum(row) > 0 else "negative")
     recipe = ClassificationRecipe(
         data=ClassificationDataConfig(source=VectorConfig()),
@@ -163,6 +163,7 @@ def test_a_classifier_of_vectors_learns_and_is_loaded_again(write_data, tmp_path
     )
     trained = train_and_load(recipe, data, tmp_path / "run")
     assert trained.evaluation.results["accuracy"].value > 80
+    assert trained.report is not None
 
 
 def test_text_is_generated_from_vectors(write_data, tmp_path):

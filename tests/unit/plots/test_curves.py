@@ -39,6 +39,23 @@ def test_another_score_can_be_named():
     assert legend(loss_curve(rows, score="chrf"))[-1] == "validation chrf"
 
 
+def test_score_can_have_another_name_in_the_plot():
+    figure = loss_curve(LOG, label="BLEU")
+    assert legend(figure)[-1] == "validation BLEU"
+    assert figure.axes[1].get_ylabel() == "BLEU"
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [((100.0,), 0, 100), ((0.0,), 0, 100), ((0.5,), 0, 1), ((60.0, 100.0), 50, 100)],
+)
+def test_axis_of_scores_has_possible_values(values, low, high):
+    rows = [{"kind": "valid", "step": n, "loss": 1.0, "bleu": x} for n, x in enumerate(values)]
+    bottom, top = loss_curve(rows).axes[1].get_ylim()
+    assert low - 0.05 * high < bottom < low + 0.1 * high
+    assert high <= top < 1.05 * high
+
+
 def test_non_finite_points_are_omitted():
     figure = lines({"a": [(0, 1), (1, float("nan")), (2, 3)]}, x_label="x", y_label="y")
     assert len(figure.axes[0].lines[0].get_xydata()) == 2

@@ -23,6 +23,20 @@ def test_recipe_can_be_a_file(tmp_path):
     assert load_recipe(str(path)) == Recipe(seed=7)
 
 
+def test_error_in_a_file_names_the_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("sed = 7\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.toml: `sed` is not a setting"):
+        load_recipe(str(path))
+
+
+def test_error_in_an_override_does_not_name_the_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("seed = 7\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^`sed` is not a setting"):
+        load_recipe(str(path), ["sed=8"])
+
+
 def test_error_for_an_unknown_recipe_suggests_three_names():
     with pytest.raises(
         ConfigError,

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.core.files import read_json, write_json
+from regard.runs import report
 from regard.runs import train as training
 from regard.runs.folder import CONFIG, METRICS, REPORT, TRAINING_LOG, read_test_set
 from regard.runs.report import read_evaluation, write_report
@@ -180,3 +181,10 @@ class TestImages:
         assert len(counts) == 4
         assert counts == [number + 1 for number in notes[1:]]
         assert min(notes[1:]) > 0
+
+
+def test_title_does_not_repeat_a_name(tiny_folder):
+    config = read_json(tiny_folder / CONFIG)
+    for data, title in ((["run"], "run"), (["a.src", "a.trg"], "run: a.src a.trg")):
+        write_json(tiny_folder / CONFIG, {**config, "about": {"data": data}})
+        assert report._title(tiny_folder) == title

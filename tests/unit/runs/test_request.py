@@ -39,7 +39,8 @@ def test_folder_with_other_files_is_accepted(tmp_path):
 
 def test_folder_with_a_run_is_refused_with_the_available_options(tiny_run):
     with pytest.raises(
-        ConfigError, match=r"already holds a run\. .*\(--resume\).*\(--force\).*\(--out\)\."
+        ConfigError,
+        match=r"already holds a run\. .*\(--resume\).*\(--out\); .*`is_forced`",
     ):
         Request(data=("copy",), out=tiny_run.folder).check_folder()
 
@@ -175,3 +176,8 @@ def test_single_names_may_be_strings(tmp_path):
     assert (request.valid, request.test) == (("valid.tsv",), ("a.en", "a.de"))
     assert request.settings == ("train.max_steps=1",)
     assert request.out == Path("runs/x")
+
+
+def test_value_that_is_no_name_is_refused():
+    with pytest.raises(TypeError, match="`data` must be a string or several, but is 3 .int."):
+        Request(data=3)

@@ -184,3 +184,13 @@ def test_resuming_with_another_model_is_refused(reverse_files, interrupted_at, t
     again = replace(request, is_resumed=True, recipe=None, settings=("model.encoder.dropout=0.9",))
     with pytest.raises(ConfigError, match="^`model` cannot change when a run is resumed; only"):
         train(again)
+
+
+def test_data_in_place_of_a_request_is_refused():
+    with pytest.raises(TypeError, match=r"`regard.Request\(data=…\)`, but is 'reverse'"):
+        train("reverse")
+
+
+def test_source_that_is_no_text_is_refused(tiny_run):
+    with pytest.raises(TypeError, match="a text or a list of texts, but is 5 .int."):
+        tiny_run.predictor.translate(5)

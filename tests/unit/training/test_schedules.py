@@ -108,11 +108,13 @@ def test_cosine_without_a_last_step_is_refused():
         build_schedule(CosineConfig(), 0)
 
 
-def test_cosine_shortens_a_too_long_warmup_with_a_warning(caplog, monkeypatch):
+def test_cosine_shortens_a_too_long_warmup_with_a_notice(caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
+    caplog.set_level("INFO", logger="regard")
     schedule = build_schedule(CosineConfig(warmup_steps=4000), 100)
     assert [schedule.factor(step, 0) for step in (5, 10, 100)] == [0.5, 1.0, 0.0]
     assert "(4,000) would not end before the last step (100); warming up for 10" in caplog.text
+    assert {record.levelname for record in caplog.records} == {"INFO"}
 
 
 @pytest.mark.parametrize(
