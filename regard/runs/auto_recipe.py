@@ -26,11 +26,11 @@ LABEL_WORDS = 3
 """Largest mean number of words of a label; longer targets are captions or transcripts."""
 
 LAPTOP_OUTLOOK = (
-    "About 10 minutes on 2 cores. A GPU would train `modern-small`: 39.9 instead of 37.4 BLEU on "
+    "About 11 minutes on 2 cores. A GPU would train `modern-small`: 39.9 instead of 37.4 BLEU on "
     "the 29,000 pairs of Multi30k. To train longer: train.max_steps=3200."
 )
 MORE_PAIRS = (
-    "At most 10 minutes on 2 cores. More pairs help more than a GPU or more steps: on image "
+    "At most 11 minutes on 2 cores. More pairs help more than a GPU or more steps: on image "
     "descriptions, 20,000 instead of 5,000 gained 8 BLEU."
 )
 """Outlook of `modern-laptop`, measured in docs/results/laptop-translation.md."""
