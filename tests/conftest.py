@@ -14,6 +14,7 @@ torch.set_num_threads(1)
 pytest_plugins = (
     "tests.fixtures.inputs",
     "tests.fixtures.models",
+    "tests.fixtures.progress",
     "tests.fixtures.runs",
     "tests.fixtures.tasks",
 )

@@ -55,8 +55,9 @@ def predict(
 ) -> None:
     """Predict a target for a sentence, or for every line of a file.
 
-    An existing file or folder is read. Any other SOURCE with a space is a sentence; without a
-    space, it is a missing file if it has a slash or a suffix such as .txt, and else a word.
+    An existing file or folder is read. Any other SOURCE is a sentence or a word, unless it
+    looks like a missing file: it has a slash and a suffix such as .txt, or one of them and no
+    space.
     Without SOURCE, every line of standard input is a source.
 
     With --nbest above 1, each prediction is a line: line number, log-probability, text. They

@@ -2,7 +2,6 @@ import io
 import logging
 import sys
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -35,13 +34,6 @@ def set_stderr(monkeypatch, stream):
 
 
 @pytest.fixture
-def level():
-    before = logger.level
-    yield logger.setLevel
-    logger.setLevel(before)
-
-
-@pytest.fixture
 def terminal(monkeypatch, level):
     level(logging.INFO)
     stream = TerminalStream()
@@ -49,28 +41,6 @@ def terminal(monkeypatch, level):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("RANK", raising=False)
     return stream
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time that passes by calls only."""
-    now = [100.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-
-    def wait(seconds):
-        now[0] += seconds
-
-    return wait
-
-
-@pytest.fixture
-def messages(monkeypatch, level):
-    level(logging.INFO)
-    stream = io.StringIO()
-    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(stream)])
-    monkeypatch.setattr(logger, "propagate", False)
-    set_stderr(monkeypatch, io.StringIO())
-    return lambda: stream.getvalue().splitlines()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import io
 import logging
-import time
 from dataclasses import replace
 
 import pytest
@@ -37,29 +36,6 @@ class Recorder:
 
     def clear(self):
         self.is_cleared = True
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time that passes by calls only."""
-    now = [100.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-
-    def wait(seconds):
-        now[0] += seconds
-
-    return wait
-
-
-@pytest.fixture
-def messages(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(stream)])
-    monkeypatch.setattr(logger, "propagate", False)
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    yield lambda: stream.getvalue().splitlines()
-    logger.setLevel(before)
 
 
 def train_row(step, **others):
