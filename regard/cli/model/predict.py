@@ -55,9 +55,9 @@ def predict(
 ) -> None:
     """Predict a target for a sentence, or for every line of a file.
 
-    An existing file or folder is read. Any other SOURCE is a sentence or a word, unless it
-    looks like a missing file: it has a slash and a suffix such as .txt, or one of them and no
-    space.
+    An existing file or folder is read. Any other SOURCE is a sentence or a word, unless it is
+    the name of a missing file: with a slash and a suffix such as .txt, or with one of them and
+    without a space.
     Without SOURCE, every line of standard input is a source.
 
     With --nbest above 1, each prediction is a line: line number, log-probability, text. They
