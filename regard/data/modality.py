@@ -150,6 +150,12 @@ def _read_labelled_texts(
     return _check_texts(path, read_labelled(path, second, on_error=on_error))
 
 
+TEXT_TARGETS = (
+    "targets must be texts or labels. For images beside texts, name a recipe, such as "
+    "`--recipe scenes-questions-laptop`"
+)
+
+
 def check_sources(path: str, sources: Iterator[str]) -> Iterator[str]:
     """Yield texts to predict for; raise `DataError` if most of the first ones name files."""
     first = list(islice(sources, 1 if path == STANDARD_INPUT else NUM_DETECTED))
@@ -171,9 +177,9 @@ def _check_texts(path: str, examples: list[Example]) -> list[Example]:
     }
     for column, files in columns.items():
         if 2 * len(files) > len(first):
+            expected = _expected(files[0], path) if column == "sources" else TEXT_TARGETS
             raise DataError(
-                f"{file_name(path)} names files as {column} (first: {files[0]}), but "
-                f"{_expected(files[0], path)}."
+                f"{file_name(path)} names files as {column} (first: {files[0]}), but {expected}."
             )
     return examples
 

@@ -8,7 +8,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.modality import MODALITIES
 from regard.data.text.lines import STANDARD_INPUT, file_name
-from regard.tasks.reading import find_modality, read_inputs
+from regard.tasks.reading import Paths, find_modality, read_inputs, with_columns
 from regard.tasks.recipe import BaseRecipe
 
 TEXT_FILES = frozenset(
@@ -19,7 +19,11 @@ TEXT_FILES = frozenset(
 
 
 def read_argument(
-    argument: str, recipe: BaseRecipe, *, labels: Collection[str] = ()
+    argument: str,
+    recipe: BaseRecipe,
+    *,
+    labels: Collection[str] = (),
+    columns: Paths | None = None,
 ) -> Iterator[str]:
     """Read the sources that an argument of a command names, as `read_inputs` does for a file.
 
@@ -29,9 +33,13 @@ def read_argument(
         argument: A file, a folder, `-` for standard input, or a text.
         recipe: Its data settings name the modality.
         labels: As for `read_inputs`.
+        columns: Columns of the file, if not those of the recipe.
     """
     if not takes_text(recipe) or not is_text(argument):
+        recipe = with_columns(recipe, columns, needs_target=False)
         return _warn_if_empty(argument, read_inputs(argument, recipe, labels=labels))
+    if columns is not None:
+        raise ConfigError(f"`--columns` is for files, but '{argument}' is a text. Leave it out.")
     if not argument.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if not any(map(str.isspace, argument)):

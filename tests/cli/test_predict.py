@@ -267,6 +267,11 @@ def test_notice_at_a_terminal_that_standard_input_is_read(regard, tiny_run, monk
     assert regard("predict", tiny_run.folder, "a b").err == ""
 
 
+def test_columns_of_a_sentence_are_refused(refused, tiny_run):
+    message = refused("predict", tiny_run.folder, "a b", "--columns", "source,target")
+    assert message == "`--columns` is for files, but 'a b' is a text. Leave it out."
+
+
 @pytest.mark.parametrize("columns", ["-,source", "english", "-,source,target", "english,german"])
 def test_columns_of_this_file_replace_those_of_the_run(regard, tiny_run, tmp_path, columns):
     path = tmp_path / "table.tsv"

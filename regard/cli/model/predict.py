@@ -70,7 +70,6 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.base import GeneratesImages
-    from regard.tasks.reading import with_columns
     from regard.tasks.sources import read_argument
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
@@ -89,8 +88,10 @@ def predict(
     if not sources and is_terminal():
         logger.info("Reading standard input, one source per line; Ctrl-D ends.")
     (source,) = sources or ["-"]
-    recipe = with_columns(task.recipe, split_columns(columns), needs_target=False)
-    results = pipeline(read_argument(source, recipe, labels=task.label_names))
+    texts = read_argument(
+        source, task.recipe, labels=task.label_names, columns=split_columns(columns)
+    )
+    results = pipeline(texts)
     with output_to(None if has_images else out):
         _print(results, as_json=as_json, has_rows=nbest > 1)
 

@@ -195,7 +195,7 @@ def test_a_part_without_audio_is_an_error_with_the_reason(put, part, message):
 
 @pytest.mark.parametrize(("suffix", "message"), [("mp3", "is not a recording, or"), ("flac", "is")])
 def test_a_damaged_recording_has_no_message_of_the_package(tmp_path, suffix, message):
-    soundfile = pytest.importorskip("soundfile")
+    soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
     path = tmp_path / f"cut.{suffix}"
     soundfile.write(path, np.sin(np.arange(8_000) / 9), 8_000)
     path.write_bytes(path.read_bytes()[:200])
