@@ -94,10 +94,11 @@ def write_report(
     metrics = read_json(folder / METRICS)
     predicted = _with_predictions(examples, evaluation)
     attended = attend_short(task, predicted, num_maps)
+    has_images = any(attention.still is not None for _, attention in attended)
     sections = [
         Section("", _summary(metrics, evaluation, task=task, attended=attended)),
         *_training_curves(folder, task),
-        *sample_sections(task, evaluation, predicted, num=num_samples),
+        *sample_sections(task, evaluation, predicted, has_images=has_images, num=num_samples),
         *_maps(attended),
         *_groups("by source length", evaluation.by_length),
         *_groups("by phenomenon", evaluation.by_tag),

@@ -61,7 +61,12 @@ def _is_small(task: Task[Any], attention: AttentionMap) -> bool:
 
 
 def sample_sections(
-    task: Task[Any], evaluation: Evaluation, predicted: Sequence[Example], *, num: int
+    task: Task[Any],
+    evaluation: Evaluation,
+    predicted: Sequence[Example],
+    *,
+    has_images: bool,
+    num: int,
 ) -> list[Section]:
     """Show the first test examples: as images, as texts, or as continuations of texts.
 
@@ -69,12 +74,13 @@ def sample_sections(
         task: The run.
         evaluation: Its evaluation on the test set.
         predicted: Test examples with their predictions as targets and one reference each.
+        has_images: Whether predictions are shown on images: boxes, masks or labels.
         num: Maximum number of examples; a third of them where each takes several images.
     """
     few = predicted[: num // 3]
     if isinstance(task, GeneratesImages):
         return [Section("Samples", _generated_images(task, few))] if few else []
-    if any(attention.still is not None for _, attention in attend_short(task, few, 1)):
+    if has_images:
         attended = attend_short(task, few if task.recipe.task == "segmentation" else predicted, num)
         images = [(example, one.still) for example, one in attended if one.still is not None]
         return [Section("Samples", _image_samples(task, images))]
