@@ -37,7 +37,8 @@ from regard.runs.recipes import load_recipe
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.studies.reproduce.findings import RESULTS, reproduce
+from regard.studies.reproduce.findings import RESULTS
+from regard.studies.reproduce.running import reproduce
 
 Options = Mapping[str, str]
 
@@ -70,7 +71,8 @@ def show_attend_tell(out: Path, options: Options) -> None:
     """Reproduce "Show, attend and tell" on rendered scenes and copy numbers and plots."""
     folder, seed = Path(options.get("folder", "runs/show-attend-tell")), options.get("seed", "1")
     findings = reproduce("show-attend-tell", folder, seed=int(seed))
-    metrics = {name: folder / f"{name}-{seed}" / runs.METRICS for name in findings.numbers}
+    (numbers,) = findings.tables.values()
+    metrics = {name: folder / f"{name}-{seed}" / runs.METRICS for name in numbers}
     training = {name: read_json(path)["training"] for name, path in metrics.items()}
     value = {**read_json(folder / RESULTS), "training": training}
     write_results(out / "scenes.json", rounded(value))

@@ -31,9 +31,11 @@ def complete_recipe(incomplete: str) -> Names:
     yield from (path for path in _files(incomplete) if path.endswith(("/", ".toml")))
 
 
-def complete_experiment() -> list[str]:
-    """Return the names of the experiments of `regard reproduce`."""
-    return ["nadaraya-watson", "sentence-vectors", "show-attend-tell"]
+def complete_experiment() -> Names:
+    """Yield the names of the experiments of `regard reproduce`."""
+    from regard.studies.reproduce.catalog import experiments
+
+    yield from experiments()
 
 
 def complete_data(incomplete: str) -> Names:

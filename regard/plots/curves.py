@@ -89,12 +89,12 @@ def lines(
         axes = figure.add_subplot()
         axes.set(xlabel=clean(x_label), ylabel=clean(y_label))
         axes.grid(axis="y")
-        handles = [_line(axes, number, points) for number, points in enumerate(series.values())]
+        handles = [plot_line(axes, number, points) for number, points in enumerate(series.values())]
         if right:
             right_axes = axes.twinx()
             right_axes.set_ylabel(clean(right_label))
             numbers = range(len(series), len(series) + len(right))
-            handles += map(_line, [right_axes] * len(right), numbers, right.values())
+            handles += map(plot_line, [right_axes] * len(right), numbers, right.values())
         handles += [_dots(axes, points) for points in dots.values()]
         names = [clean(name) for name in (*series, *right, *dots)]
         if shaded:
@@ -195,6 +195,21 @@ def detection(
     return figure
 
 
+def plot_line(axes: Axes, number: int, points: Points) -> Any:
+    """Plot one line in the colour, dashes and markers of its number; return its handle."""
+    finite = _finite(points)
+    has_markers = len(finite) <= _MAX_MARKERS
+    (line,) = axes.plot(
+        *np.reshape(finite, (-1, 2)).T,
+        _DASHES[number // len(COLORS) % len(_DASHES)],
+        color=series_color(number),
+        linewidth=1.8,
+        marker=_MARKERS[number % len(_MARKERS)] if has_markers else None,
+        markersize=4,
+    )
+    return line
+
+
 def _column(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
     return [(row["step"], row[key]) for row in rows if row.get("kind") == kind and key in row]
 
@@ -214,20 +229,6 @@ def _limit_score(axes: Axes, values: Sequence[float]) -> None:
 
 def _finite(points: Points) -> list[tuple[float, float]]:
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
-
-
-def _line(axes: Axes, number: int, points: Points) -> Any:
-    finite = _finite(points)
-    has_markers = len(finite) <= _MAX_MARKERS
-    (line,) = axes.plot(
-        *np.reshape(finite, (-1, 2)).T,
-        _DASHES[number // len(COLORS) % len(_DASHES)],
-        color=series_color(number),
-        linewidth=1.8,
-        marker=_MARKERS[number % len(_MARKERS)] if has_markers else None,
-        markersize=4,
-    )
-    return line
 
 
 def _dots(axes: Axes, points: Points) -> Any:

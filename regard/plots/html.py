@@ -60,17 +60,23 @@ def facts(values: Mapping[str, object]) -> Markup:
     return _pairs("facts", values)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], *, float_format: str = ",.2f"
+) -> Markup:
     """Render a table; numbers are right-aligned, text follows the direction of its script.
 
     Args:
         head: Names of the columns.
-        rows: Numbers or text. Floats have two decimals; pass text for another format.
+        rows: Numbers or text.
+        float_format: Format of floats; two decimals by default.
     """
     # A heading is aligned like the first value of its column.
     pairs = zip(head, rows[0] if rows else head, strict=True)
     heads = "".join(_cell("th", name, value) for name, value in pairs)
-    body = "\n".join(f"<tr>{''.join(_cell('td', v, v) for v in row)}</tr>" for row in rows)
+    body = "\n".join(
+        f"<tr>{''.join(_cell('td', show_value(v, float_format), v) for v in row)}</tr>"
+        for row in rows
+    )
     return Markup(
         f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table></div>"
@@ -88,9 +94,37 @@ def figure(svg: Markup, caption: str = "") -> Markup:
     return Markup(f'<figure><div class="wide">\n{svg}</div>{below}</figure>')
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Entry of a gallery: a page and an image that represents it."""
+
+    title: str
+    href: str
+    """Path of the page, relative to the gallery."""
+    image: str
+    """Path of the image, likewise; empty for none."""
+    text: str
+    note: str
+
+
+def gallery(entries: Sequence[Entry]) -> Markup:
+    """Render a grid of linked images with titles and texts."""
+    return Markup(f'<div class="gallery">\n{chr(10).join(map(_entry, entries))}\n</div>')
+
+
 def page(svg: Markup, title: str) -> Markup:
     """Render a page with a single plot."""
     return report(title, [Section("", figure(svg))])
+
+
+def _entry(entry: Entry) -> str:
+    # Attributes are quoted with ", which `escape` replaces.
+    image = f'<img src="{escape(entry.image)}" alt="" loading="lazy">' if entry.image else ""
+    return (
+        f'<a href="{escape(entry.href)}"><span class="image">{image}</span>'
+        f"<strong>{escape(entry.title)}</strong><span>{escape(entry.text)}</span>"
+        f"<small>{escape(entry.note)}</small></a>"
+    )
 
 
 def _pairs(kind: str, values: Mapping[str, object]) -> Markup:
@@ -104,13 +138,13 @@ def _pairs(kind: str, values: Mapping[str, object]) -> Markup:
 def _cell(tag: str, value: object, like: object) -> str:
     """Render a table cell, aligned for a value of the type of `like`."""
     attribute = 'class="number"' if isinstance(like, int | float) else 'dir="auto"'
-    return f"<{tag} {attribute}>{escape(show_value(value))}</{tag}>"
+    return f"<{tag} {attribute}>{escape(value)}</{tag}>"
 
 
-def show_value(value: object) -> object:
-    """Format a number, a float with two decimals; return other values unchanged."""
+def show_value(value: object, float_format: str = ",.2f") -> object:
+    """Format a number, a float with two decimals by default; return other values unchanged."""
     if isinstance(value, float):
-        return f"{value:,.2f}"
+        return format(value, float_format)
     return f"{value:,}" if isinstance(value, int) else value
 
 

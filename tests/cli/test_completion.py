@@ -10,7 +10,7 @@ import pytest
 from regard.cli.completion import complete_data, complete_experiment, complete_recipe, complete_run
 from regard.data.datasets.catalog import DATASETS
 from regard.runs.recipes import recipe_names
-from regard.studies.reproduce.findings import REPRODUCTIONS
+from regard.studies.reproduce.catalog import experiments
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_names_are_complete():
     assert set(recipe_names()) <= set(complete_recipe(""))
     assert set(DATASETS) <= set(complete_data(""))
     assert "pairs.tsv" in complete_data("pa")
-    assert set(complete_experiment()) == set(REPRODUCTIONS)
+    assert set(complete_experiment()) == set(experiments())
 
 
 def test_runs_are_folders_with_settings():

@@ -1,1 +1,1 @@
-"""Reproductions of published experiments."""
+"""Experiments of the lectures and of papers, with their claims checked."""

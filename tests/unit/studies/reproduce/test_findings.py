@@ -2,15 +2,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from regard.core.files import read_json
-from regard.studies.reproduce.findings import REPORT, RESULTS, Findings, Plot, Relation
+from regard.studies.reproduce.findings import REPORT, RESULTS, Claim, Findings, Plot
 
 
-def build(*relations):
+def build(*claims):
+    rows = {"first": {"error": 0.25, "kind": "dot"}, "second": {"error": 0.512345, "kind": "mlp"}}
     return Findings(
-        title="A <b>bold</b> claim",
-        description="A description.",
-        numbers={"first": {"error": 0.25, "width": 1.0}, "second": {"error": 0.5, "width": 2.0}},
-        relations=relations or (Relation("It holds.", True),),
+        tables={"Errors": rows},
+        claims=claims,
         plots={"plot": Plot(Figure(figsize=(1, 1)), "A caption.")},
     )
 
@@ -18,7 +17,13 @@ def build(*relations):
 @pytest.fixture
 def folder(tmp_path):
     folder = tmp_path / "new" / "folder"
-    build(Relation("It holds.", True), Relation("It does not.", False)).save(folder, {"seed": 7})
+    claims = Claim("It holds.", "0.25", True), Claim("It does not.", "0.5 < 0.6", False)
+    build(*claims).save(
+        folder,
+        title="A <b>bold</b> claim",
+        description="A description.",
+        provenance={"seed": 7},
+    )
     return folder
 
 
@@ -27,14 +32,14 @@ def test_folder_holds_numbers_page_and_plots(folder):
     assert names == {RESULTS, REPORT, "plot.svg", "plot.png"}
 
 
-def test_results_hold_provenance_numbers_and_relations(folder):
+def test_results_hold_provenance_numbers_and_claims(folder):
     results = read_json(folder / RESULTS)
     assert results["seed"] == 7
-    assert results["numbers"]["second"] == {"error": 0.5, "width": 2.0}
-    assert [relation["holds"] for relation in results["relations"]] == [True, False]
+    assert results["tables"]["Errors"]["second"] == {"error": 0.512345, "kind": "mlp"}
+    assert [claim["holds"] for claim in results["claims"]] == [True, False]
 
 
-def test_page_counts_the_relations_that_hold(folder):
+def test_page_counts_the_claims_that_hold(folder):
     assert "1 of 2" in (folder / REPORT).read_text(encoding="utf-8")
 
 
@@ -48,10 +53,12 @@ def test_page_escapes_text(folder):
     assert "<b>bold</b>" not in (folder / REPORT).read_text(encoding="utf-8")
 
 
-def test_metric_names_are_in_order():
-    assert build().metric_names == ["error", "width"]
+def test_page_shows_outcomes_and_rounded_numbers(folder):
+    page = (folder / REPORT).read_text(encoding="utf-8")
+    assert "0.5 &lt; 0.6" in page
+    assert ">0.5123<" in page and ">mlp<" in page
 
 
 @pytest.mark.parametrize(("holds", "expected"), [(True, True), (False, False)])
-def test_findings_are_as_expected_if_every_relation_holds(holds, expected):
-    assert build(Relation("a", True), Relation("b", holds)).is_as_expected is expected
+def test_findings_are_as_expected_if_every_claim_holds(holds, expected):
+    assert build(Claim("a", "1", True), Claim("b", "2", holds)).is_as_expected is expected

@@ -1,35 +1,36 @@
+"""Experiments of the catalogue, and the results that running one writes."""
+
 import pytest
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.studies.reproduce.findings import RESULTS, reproduce
+from regard.core.tables import resolve
+from regard.studies.reproduce.catalog import experiments
+from regard.studies.reproduce.findings import RESULTS
+from regard.studies.reproduce.running import reproduce
+
+# The others are tested in tests/learn.
+MAX_SECONDS = 3
+FAST = [name for name, one in experiments().items() if one.seconds <= MAX_SECONDS]
 
 
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory):
-    """Name and folder of a reproduced experiment."""
-    folder = tmp_path_factory.mktemp("reproduced")
-    # The others train for minutes: they are tested in tests/learn.
-    reproduce("nadaraya-watson", folder, seed=3)
-    return "nadaraya-watson", folder
+@pytest.mark.parametrize("experiment", experiments().values(), ids=experiments())
+def test_experiment_is_described(experiment):
+    assert callable(resolve(experiment.function))
+    assert experiment.topics and 0 < experiment.seconds <= 180
+    assert 10 < len(experiment.summary) <= 90 and len(experiment.description) > 100
 
 
-def test_reproduction_is_as_expected(reproduced):
-    _, folder = reproduced
-    assert all(relation["holds"] for relation in read_json(folder / RESULTS)["relations"])
-
-
-def test_results_hold_command_and_seed(reproduced):
-    name, folder = reproduced
-    results = read_json(folder / RESULTS)
-    assert results["command"] == f"regard reproduce {name} --seed 3"
-    assert results["seed"] == 3
-
-
-def test_plots_are_named_after_the_experiment(reproduced):
-    name, folder = reproduced
-    assert (folder / f"{name}.svg").exists()
-    assert (folder / f"{name}.png").exists()
+@pytest.mark.parametrize("name", FAST)
+def test_claims_of_a_fast_experiment_hold(name, tmp_path):
+    findings = reproduce(name, tmp_path, seed=1)
+    assert findings.claims and findings.plots
+    assert [(one.text, one.outcome) for one in findings.claims if not one.holds] == []
+    results = read_json(tmp_path / RESULTS)
+    assert results["command"] == f"regard reproduce {name} --seed 1"
+    assert results["seed"] == 1
+    for plot in results["plots"]:
+        assert (tmp_path / f"{plot}.svg").exists() and (tmp_path / f"{plot}.png").exists()
 
 
 def test_error_for_an_unknown_name_suggests_a_name(tmp_path):

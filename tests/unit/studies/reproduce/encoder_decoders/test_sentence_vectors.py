@@ -4,8 +4,8 @@ import pytest
 from regard.data.text.readers import read_examples
 from regard.runs.folder import read_config
 from regard.runs.request import Request
-from regard.studies.reproduce import sentence_vectors as module
-from regard.studies.reproduce.sentence_vectors import (
+from regard.studies.reproduce.encoder_decoders import sentence_vectors as module
+from regard.studies.reproduce.encoder_decoders.sentence_vectors import (
     BAG,
     MEAN,
     MODELS,
@@ -49,14 +49,15 @@ def reproduced(tmp_path_factory):
 
 def test_models_are_compared_with_baselines(reproduced):
     _, findings = reproduced
-    assert list(findings.numbers) == [*MODELS, MEAN, UNTRAINED, BAG]
-    for row in findings.numbers.values():
+    (numbers,) = findings.tables.values()
+    assert list(numbers) == [*MODELS, MEAN, UNTRAINED, BAG]
+    for row in numbers.values():
         assert list(row) == [SAME_MEANING, SAME_WORDS, OTHER, RETRIEVAL]
 
 
 def test_bag_of_words_does_not_separate_meanings(reproduced):
     _, findings = reproduced
-    bag = findings.numbers[BAG]
+    bag = findings.tables["Cosine similarities"][BAG]
     assert bag[SAME_MEANING] == pytest.approx(1) and bag[SAME_WORDS] == pytest.approx(1)
     assert bag[RETRIEVAL] == 0 and bag[OTHER] < 0.9
 
@@ -71,7 +72,7 @@ def test_test_sentences_are_not_in_the_training_data(reproduced):
 def test_runs_and_plot_are_saved(reproduced, tmp_path):
     folder, findings = reproduced
     assert read_config(folder / "bahdanau2015-5")["recipe"]["seed"] == 5
-    findings.save(tmp_path, {"seed": 5})
+    findings.save(tmp_path, title="Vectors", description="", provenance={"seed": 5})
     assert (tmp_path / "sentence-vectors.svg").exists()
 
 

@@ -13,7 +13,8 @@ from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve
 from regard.plots.scatter import grouped
 from regard.runs.request import Request
-from regard.studies.reproduce.findings import Findings, Plot, Relation, describe, train_once
+from regard.studies.reproduce.findings import Claim, Findings, Plot
+from regard.studies.reproduce.running import train_run
 
 MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
 """Recipes by model: a fixed context, and attention."""
@@ -46,7 +47,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
 
     Args:
         seed: Seed of the models; the sentences are always the same.
-        folder: Folder of the runs; finished runs of this seed are reused.
+        folder: Folder of the runs.
     """
     turned = sample_role_swaps(NUM_TEST + NUM_VALID + NUM_TRAIN)
     test, train = turned[:NUM_TEST], turned[NUM_TEST + NUM_VALID :]
@@ -65,12 +66,8 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
     )
     numbers = {name: measure(array) for name, array in vectors.items()}
     return Findings(
-        title="Similarity of sentence vectors",
-        description=describe("sentence-vectors").format(
-            num_measured=NUM_TEST, num_sentences=4 * NUM_TEST
-        ),
-        numbers=numbers,
-        relations=_relations(numbers),
+        tables={"Cosine similarities": numbers},
+        claims=_claims(numbers),
         plots={"sentence-vectors": _plot(shown, test)},
     )
 
@@ -101,28 +98,39 @@ def _train(name: str, seed: int, folder: Path) -> Any:
         settings=SETTINGS,
         out=folder / name,
     )
-    return train_once(request, seed)
+    return train_run(request, seed)
 
 
-def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
+def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
     fixed, attending, mean, bag = (numbers[name] for name in (FIXED, ATTENDING, MEAN, BAG))
+    untrained = numbers[UNTRAINED]
     return (
-        Relation(
+        Claim(
             "Fixed context: the same meaning is closer than the same words with another meaning.",
+            _outcome(fixed),
             fixed[SAME_MEANING] > fixed[SAME_WORDS],
         ),
-        Relation(
-            "Bag of words: both are equally close.", abs(bag[SAME_MEANING] - bag[SAME_WORDS]) < 1e-6
+        Claim(
+            "Bag of words: both are equally close.",
+            _outcome(bag),
+            abs(bag[SAME_MEANING] - bag[SAME_WORDS]) < 1e-6,
         ),
-        Relation(
+        Claim(
             "Untrained encoder: the same words are closer than the same meaning.",
-            numbers[UNTRAINED][SAME_MEANING] < numbers[UNTRAINED][SAME_WORDS],
+            _outcome(untrained),
+            untrained[SAME_MEANING] < untrained[SAME_WORDS],
         ),
-        Relation(
+        Claim(
             "Attention: the mean of all states represents meaning better than the last state.",
+            f"retrieval {mean[RETRIEVAL]:.1f} % by the mean, {attending[RETRIEVAL]:.1f} % by the "
+            "last state",
             mean[SAME_MEANING] > mean[SAME_WORDS] and mean[RETRIEVAL] > attending[RETRIEVAL],
         ),
     )
+
+
+def _outcome(row: dict[str, float]) -> str:
+    return f"cosine {row[SAME_MEANING]:.2f} and {row[SAME_WORDS]:.2f}"
 
 
 def _plot(vectors: dict[str, Array], turned: Sequence[RoleSwap]) -> Plot:

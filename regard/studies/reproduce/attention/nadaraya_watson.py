@@ -16,7 +16,7 @@ from regard.attention.pooling import KernelRegression
 from regard.plots.curves import lines
 from regard.plots.heatmap import matrices
 from regard.plots.inputs import Points
-from regard.studies.reproduce.findings import Findings, Plot, Relation, describe
+from regard.studies.reproduce.findings import Claim, Findings, Plot
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"
 SLOWER = "smaller steps"
@@ -50,10 +50,8 @@ def nadaraya_watson(seed: int, _folder: Path | None = None) -> Findings:
     }
     numbers = {name: _measure(model, data) for name, model in models.items()}
     return Findings(
-        title="Nadaraya–Watson kernel regression",
-        description=describe("nadaraya-watson"),
-        numbers=numbers,
-        relations=_relations(numbers, models, data),
+        tables={"Errors": numbers},
+        claims=_claims(numbers, models, data),
         plots={
             "nadaraya-watson": _fits(models, data),
             "nadaraya-watson-weights": _weights(models, data),
@@ -111,20 +109,42 @@ def _measure(model: KernelRegression, data: _Data) -> dict[str, float]:
     }
 
 
-def _relations(
+def _claims(
     numbers: dict[str, dict[str, float]], models: dict[str, KernelRegression], data: _Data
-) -> tuple[Relation, ...]:
+) -> tuple[Claim, ...]:
     average, fixed, learned = (numbers[name] for name in (AVERAGE, FIXED, LEARNED))
     test, train, rough = "test error", "training error", "roughness"
     _, own_weights = models[LEARNED](data.x, data.x, data.y)
-    is_diagonal = bool((own_weights.argmax(-1) == torch.arange(len(data.x))).all())
+    num_own = int((own_weights.argmax(-1) == torch.arange(len(data.x))).sum())
     return (
-        Relation("A kernel has a lower test error than the average.", fixed[test] < average[test]),
-        Relation("A learned width has a lower test error.", learned[test] < fixed[test]),
-        Relation("The learned kernel is narrower: w > 1.", learned["w"] > 1),
-        Relation("A learned width has a lower training error.", learned[train] < fixed[train]),
-        Relation("The learned curve is less smooth.", learned[rough] > fixed[rough]),
-        Relation("If queries are keys, each attends most to itself.", is_diagonal),
+        Claim(
+            "A kernel has a lower test error than the average.",
+            f"{fixed[test]:.3f} with w = 1, {average[test]:.3f} for the average",
+            fixed[test] < average[test],
+        ),
+        Claim(
+            "A learned width has a lower test error.",
+            f"{learned[test]:.3f} learned, {fixed[test]:.3f} with w = 1",
+            learned[test] < fixed[test],
+        ),
+        Claim(
+            "The learned kernel is narrower: w > 1.", f"w = {learned['w']:.3g}", learned["w"] > 1
+        ),
+        Claim(
+            "A learned width has a lower training error.",
+            f"{learned[train]:.3f} learned, {fixed[train]:.3f} with w = 1",
+            learned[train] < fixed[train],
+        ),
+        Claim(
+            "The learned curve is less smooth.",
+            f"roughness {learned[rough]:.4f} learned, {fixed[rough]:.4f} with w = 1",
+            learned[rough] > fixed[rough],
+        ),
+        Claim(
+            "If queries are keys, each attends most to itself.",
+            f"{num_own} of {len(data.x)} training points",
+            num_own == len(data.x),
+        ),
     )
 
 

@@ -11,7 +11,8 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.plots.grid import Tile, sheet
 from regard.runs.request import Request
-from regard.studies.reproduce.findings import Findings, Plot, Relation, describe, train_once
+from regard.studies.reproduce.findings import Claim, Findings, Plot
+from regard.studies.reproduce.running import train_run
 from regard.tasks.attention_plots import attention_tiles
 
 DATA = "scenes"
@@ -43,12 +44,12 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
 
     Args:
         seed: Seed of the models; the scenes are always the same.
-        folder: Folder of the runs; finished runs of this seed are reused.
+        folder: Folder of the runs.
     """
     splits = find_data(DATA)
     assert isinstance(splits, Splits)
     tasks = {
-        name: train_once(Request(data=(DATA,), recipe=recipe, out=folder / name), seed)
+        name: train_run(Request(data=(DATA,), recipe=recipe, out=folder / name), seed)
         for name, recipe in MODELS.items()
     }
     numbers = {name: _measure(task, splits.test) for name, task in tasks.items()}
@@ -58,10 +59,8 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
         if sum(word in SHOWN_WORDS for word in example.target.split()) == NUM_WORDS
     ]
     return Findings(
-        title="Show, attend and tell",
-        description=describe("show-attend-tell"),
-        numbers=numbers,
-        relations=_relations(numbers),
+        tables={"Captions of the test set": numbers},
+        claims=_claims(numbers),
         plots={
             f"show-attend-tell{'' if name == 'soft' else f'-{name}'}": _plot(
                 name, task, chosen[:NUM_SHOWN]
@@ -81,21 +80,28 @@ def _measure(task: Any, test: Sequence[Example]) -> dict[str, float]:
     }
 
 
-def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
-    soft, hard = numbers["soft"], numbers["hard"]
+def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
+    soft, hard, transformer = (numbers[name] for name in MODELS)
     return (
-        Relation("Soft attention: at least 95 % of captions are exact.", soft[EXACT] >= 95),
-        Relation(
-            "Transformer: at least 95 % of captions are exact.", numbers["transformer"][EXACT] >= 95
+        Claim(
+            "Soft attention: at least 95 % of captions are exact.",
+            f"{soft[EXACT]:.1f} %",
+            soft[EXACT] >= 95,
         ),
-        Relation("Hard attention: most captions are exact.", hard[EXACT] > 50),
-        Relation(
-            "Soft attention points to the named object at least four times as often as chance.",
-            soft[POINTING] >= 4 * soft[CHANCE],
+        Claim(
+            "Transformer: at least 95 % of captions are exact.",
+            f"{transformer[EXACT]:.1f} %",
+            transformer[EXACT] >= 95,
         ),
-        Relation(
-            "Hard attention points to the named object at least four times as often as chance.",
-            hard[POINTING] >= 4 * hard[CHANCE],
+        Claim("Hard attention: most captions are exact.", f"{hard[EXACT]:.1f} %", hard[EXACT] > 50),
+        *(
+            Claim(
+                f"{name.title()} attention points to the named object at least four times as often "
+                "as chance.",
+                f"{row[POINTING]:.1f} %, by chance {row[CHANCE]:.1f} %",
+                row[POINTING] >= 4 * row[CHANCE],
+            )
+            for name, row in (("soft", soft), ("hard", hard))
         ),
     )
 

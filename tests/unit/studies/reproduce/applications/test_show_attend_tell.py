@@ -1,10 +1,15 @@
 import pytest
 
 from regard.data.datasets.synthetic import scenes
-from regard.runs.folder import WEIGHTS, read_config
+from regard.runs.folder import read_config
 from regard.runs.request import Request
-from regard.studies.reproduce import captions
-from regard.studies.reproduce.captions import EXACT, MODELS, POINTING, show_attend_tell
+from regard.studies.reproduce.applications import show_attend_tell as captions
+from regard.studies.reproduce.applications.show_attend_tell import (
+    EXACT,
+    MODELS,
+    POINTING,
+    show_attend_tell,
+)
 
 TINY = (
     "data.source.size=16",
@@ -29,45 +34,36 @@ def tiny_request(*, settings=(), recipe, **others):
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):
-    """Folder and findings after one step on a few small scenes, and whether runs are reused."""
+    """Folder and findings after one step on a few small scenes."""
     folder = tmp_path_factory.mktemp("reproduced")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenes, "NUM_HELD_OUT", 30)
         patch.setattr(captions, "DATA", "scenes:40")
         patch.setattr(captions, "Request", tiny_request)
-        findings = show_attend_tell(5, folder)
-        weights = [(folder / f"{name}-5" / WEIGHTS).stat().st_mtime_ns for name in MODELS]
-        again = show_attend_tell(5, folder)
-        weights_again = [(folder / f"{name}-5" / WEIGHTS).stat().st_mtime_ns for name in MODELS]
-    return folder, findings, again, weights == weights_again
+        return folder, show_attend_tell(5, folder)
 
 
 def test_all_models_are_evaluated(reproduced):
-    _, findings, _, _ = reproduced
-    assert list(findings.numbers) == ["soft", "hard", "transformer"]
-    for row in findings.numbers.values():
+    _, findings = reproduced
+    (numbers,) = findings.tables.values()
+    assert list(numbers) == ["soft", "hard", "transformer"]
+    for row in numbers.values():
         assert row[EXACT] == 0 and 0 <= row[POINTING] <= 100
 
 
 def test_claims_do_not_hold_for_untrained_models(reproduced):
-    _, findings, _, _ = reproduced
-    assert [relation.holds for relation in findings.relations[:3]] == [False] * 3
-
-
-def test_finished_runs_are_reused(reproduced):
-    _, findings, again, is_reused = reproduced
-    assert is_reused
-    assert again.numbers == findings.numbers
+    _, findings = reproduced
+    assert [claim.holds for claim in findings.claims[:3]] == [False] * 3
 
 
 def test_plots_are_saved(reproduced, tmp_path):
-    _, findings, _, _ = reproduced
-    findings.save(tmp_path, {"seed": 5})
+    _, findings = reproduced
+    findings.save(tmp_path, title="Captions", description="", provenance={"seed": 5})
     for model in ("", "-hard", "-transformer"):
         name = f"show-attend-tell{model}"
         assert (tmp_path / f"{name}.svg").exists() and (tmp_path / f"{name}.png").exists()
 
 
 def test_models_have_the_given_seed(reproduced):
-    folder, *_ = reproduced
+    folder, _ = reproduced
     assert read_config(folder / "hard-5")["recipe"]["seed"] == 5

@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from regard.studies.reproduce.regression import AVERAGE, FIXED, LEARNED, nadaraya_watson
+from regard.studies.reproduce.attention.nadaraya_watson import (
+    AVERAGE,
+    FIXED,
+    LEARNED,
+    nadaraya_watson,
+)
 
 
 @pytest.fixture(scope="module")
@@ -11,21 +16,21 @@ def findings():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_claims_hold_for_several_seeds(seed):
-    relations = nadaraya_watson(seed).relations
-    assert [relation.claim for relation in relations if not relation.holds] == []
+    claims = nadaraya_watson(seed).claims
+    assert [claim.text for claim in claims if not claim.holds] == []
 
 
 def test_same_seed_gives_the_same_numbers(findings):
-    assert nadaraya_watson(1).numbers == findings.numbers
+    assert nadaraya_watson(1).tables == findings.tables
 
 
 def test_average_pooling_is_constant(findings):
-    assert findings.numbers[AVERAGE]["w"] == 0
-    assert findings.numbers[AVERAGE]["roughness"] == pytest.approx(0, abs=1e-9)
+    assert findings.tables["Errors"][AVERAGE]["w"] == 0
+    assert findings.tables["Errors"][AVERAGE]["roughness"] == pytest.approx(0, abs=1e-9)
 
 
 def test_fixed_width_is_one(findings):
-    assert findings.numbers[FIXED]["w"] == 1
+    assert findings.tables["Errors"][FIXED]["w"] == 1
 
 
 def test_fixed_width_equals_an_explicit_gaussian_kernel(findings):
@@ -37,11 +42,11 @@ def test_fixed_width_equals_an_explicit_gaussian_kernel(findings):
     kernel = (-((test_x[:, None] - x) ** 2) / 2).exp()
     predicted = kernel @ y / kernel.sum(1)
     error = (predicted - 2 * test_x.sin() - test_x**0.8).square().mean().item()
-    assert findings.numbers[FIXED]["test error"] == pytest.approx(error)
+    assert findings.tables["Errors"][FIXED]["test error"] == pytest.approx(error)
 
 
 def test_left_out_error_exceeds_training_error(findings):
-    row = findings.numbers[LEARNED]
+    row = findings.tables["Errors"][LEARNED]
     assert row["left-out error"] > row["training error"]
 
 

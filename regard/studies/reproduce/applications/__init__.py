@@ -1,0 +1,1 @@
+"""Experiments on models and applications: captions, pre-training, autoencoders."""

@@ -1,0 +1,1 @@
+"""Experiments on attention: pooling, scores, steps of a decoder, alignments."""

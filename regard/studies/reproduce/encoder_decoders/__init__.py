@@ -1,0 +1,1 @@
+"""Experiments on encoder–decoders: data, training, search, BLEU, sentence vectors."""

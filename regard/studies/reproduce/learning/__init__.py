@@ -1,0 +1,1 @@
+"""Experiments on learning: gradients, initialisation, learning rates, regularisation, depth."""

@@ -1,0 +1,1 @@
+"""Experiments before sequences: neurons, perceptrons, convolutions, recurrent memory."""

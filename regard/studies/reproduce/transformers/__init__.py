@@ -1,0 +1,1 @@
+"""Experiments on self-attention: masks, heads, positions, normalisation."""
