@@ -104,6 +104,7 @@ def by_word(words: Sequence[str], series: Mapping[str, Sequence[float]], *, y_la
         figure = Figure(figsize=(max(6.4, 0.9 * len(words)), 3.4), layout="constrained")
         axes = figure.add_subplot()
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(axis="y")
         for number, (name, values) in enumerate(series.items()):
             axes.plot(

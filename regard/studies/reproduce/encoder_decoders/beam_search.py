@@ -26,10 +26,11 @@ TREE: dict[tuple[str, ...], dict[str, float]] = {
 }
 """Probabilities of the next word after each prefix. The numbers are ours."""
 
+GREEDY, BEAM, EXHAUSTIVE = "greedy search", "beam 2", "exhaustive search"
 NUM_WORDS = 3
 """Length of every sentence of the tree."""
 
-NUM_TREES, NUM_TOKENS, DEPTH = 300, 6, 4
+NUM_TREES, NUM_TOKENS, DEPTH = 200, 6, 4
 SPREAD = 1.2
 """Standard deviation of the scores of random trees, before the softmax."""
 
@@ -78,23 +79,22 @@ def beam_search(seed: int, _folder: Path | None = None) -> Findings:
     levels = as_levels(TREE, WORDS, NUM_WORDS)
     kept = {
         name: [search_tree(levels, beams=beams, length=t + 1) for t in range(NUM_WORDS)]
-        for name, beams in (("greedy search", 1), ("beam 2", 2))
+        for name, beams in ((GREEDY, 1), (BEAM, 2))
     }
-    all_paths = exhaustive_search(levels)[0]
-    results = {name: steps[-1] for name, steps in kept.items()}
-    results["exhaustive search"] = [all_paths]
+    results = {name: steps[-1][0] for name, steps in kept.items()}
+    results[EXHAUSTIVE] = exhaustive_search(levels)[0]
+    num_compared = {name: len(steps[-1]) for name, steps in kept.items()}
+    num_compared[EXHAUSTIVE] = int(levels[-1].count_nonzero())
     shares = measure_random_trees(seed)
     return Findings(
         tables={
             "The small tree": {
                 name: {
-                    "result": " ".join(WORDS[token] for token in paths[0][0]),
-                    "probability": round(paths[0][1], 4),
-                    "complete sentences compared": str(len(paths))
-                    if name != "exhaustive search"
-                    else str(sum(len(TREE[prefix]) for prefix in TREE if len(prefix) == 2)),
+                    "result": " ".join(WORDS[token] for token in tokens),
+                    "probability": probability,
+                    "sentences compared at the end": num_compared[name],
                 }
-                for name, paths in results.items()
+                for name, (tokens, probability) in results.items()
             },
             f"{NUM_TREES} random trees": {
                 f"beam {size}": {"most probable sentence found, %": share}
@@ -180,10 +180,8 @@ def measure_random_trees(seed: int) -> dict[int, float]:
     return shares
 
 
-def _claims(results: Mapping[str, list[Found]], shares: Mapping[int, float]) -> tuple[Claim, ...]:
-    (greedy, greedy_prob), (beam, beam_prob), (best, best_prob) = (
-        paths[0] for paths in results.values()
-    )
+def _claims(results: Mapping[str, Found], shares: Mapping[int, float]) -> tuple[Claim, ...]:
+    (greedy, greedy_prob), (beam, beam_prob), (best, best_prob) = results.values()
     sentences = [" ".join(WORDS[token] for token in tokens) for tokens in (greedy, beam, best)]
     num_greedy, num_two = LENGTH * VOCAB_SIZE, 2 * LENGTH * VOCAB_SIZE
     values = list(shares.values())

@@ -244,8 +244,8 @@ def _plot_batch(rows: Sequence[Sequence[str]]) -> Plot:
 def _plot_links() -> Plot:
     source, target = (split_words(text) for text in PAIRS[0])
     caption = (
-        "Aligned words of the lecture's pair: lengths differ, two words become one, and the "
-        "verb moves to the end."
+        "Aligned words of the lecture's pair: lengths differ, two words become one, and 'lernen' "
+        "is the last word."
     )
     return Plot(links(source, target, LINKS), caption)
 

@@ -67,7 +67,7 @@ def language_model(seed: int, _folder: Path | None = None) -> Findings:
     rows = field.read_all([pair.target for pair in pairs])
     counts = Counts.of(rows, field.size)
     test = list(vocabularies.batches(test_pairs, max_tokens=4000).epoch(0))
-    # A source of one token is the same for all sentences, so it says nothing about the target.
+    # A source of one token is the same for all sentences, so it is independent of the target.
     sourceless = list(vocabularies.batches(_without_source(test_pairs), max_tokens=4000).epoch(0))
     curves: dict[str, list[tuple[float, float]]] = {}
     learn = partial(_learn, vocabularies=vocabularies, seed=seed)
@@ -367,9 +367,8 @@ def _plot_steps(sentence: _Sentence) -> Plot:
 
 def _plot_curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> Plot:
     figure = lines(curves, x_label="updates", y_label="perplexity per word, test")
-    figure.axes[0].set_yscale("log")
     caption = (
-        "Perplexity of the test sentences by the number of updates (logarithmic axis). Without a "
+        "Perplexity of the test sentences by the number of updates. Without a "
         "source, encoder–decoder and language model are equally good; the source changes that."
     )
     return Plot(figure, caption)

@@ -140,7 +140,7 @@ def _mean(values: Sequence[float], positions: range) -> float:
     return sum(values[position] for position in positions) / len(positions)
 
 
-def _gap(by_feed: Mapping[str, Sequence[float]], positions: range) -> float:
+def _difference(by_feed: Mapping[str, Sequence[float]], positions: range) -> float:
     return _mean(by_feed[GOLD], positions) - _mean(by_feed[OWN], positions)
 
 
@@ -151,8 +151,8 @@ def _claims(
     needed = next((step for step, value in curves[FORCED] if value >= final[FREE]), NUM_STEPS)
     forced = by_position[FORCED]
     first = {feed: values[0] for feed, values in forced.items()}
-    early, late = _gap(forced, EARLY), _gap(forced, LATE)
-    mixed = _gap(by_position[MIXED], LATE)
+    early, late = _difference(forced, EARLY), _difference(forced, LATE)
+    mixed = _difference(by_position[MIXED], LATE)
     return (
         Claim(
             "Teacher forcing trains faster than free running.",

@@ -31,12 +31,12 @@ SHOWN = {"cat": 0.62, "dog": 0.17, "bird": 0.08, "mat": 0.07, "house": 0.04, "on
 """A distribution after "I saw a". The lecture's figure is lost; the numbers are ours."""
 
 SUBJECTS = (("Я", "I", 0), ("Ты", "You", 0), ("Он", "He", 0), ("Мы", "We", 1))
-"""Russian, English, and the index of the verb form."""
-VERBS = (
+"""Russian, English, and the index of the form of the action."""
+ACTIONS = (
     (("видел", "видели"), "saw"),
     (("нашёл", "нашли"), "found"),
     (("рисовал", "рисовали"), "drew"),
-    (("слышал", "слышали"), "heard"),
+    (("купил", "купили"), "bought"),
 )
 OBJECTS = (
     ("котю", "cat"),
@@ -46,7 +46,7 @@ OBJECTS = (
     ("лису", "fox"),
     ("лошадь", "horse"),
 )
-PLACES = (
+LOCATIONS = (
     ("на мате", "on", "mat"),
     ("на столе", "on", "table"),
     ("под столом", "under", "table"),
@@ -127,14 +127,14 @@ def sample_pairs(num: int, seed: int) -> list[Example]:
     pairs: list[Example] = []
     while len(pairs) < num:
         subject, english_subject, form = random.choice(SUBJECTS)
-        verbs, english_verb = random.choice(VERBS)
+        actions, english_action = random.choice(ACTIONS)
         thing, english_thing = random.choice(OBJECTS)
-        place, preposition, english_place = random.choice(PLACES)
+        location, preposition, english_location = random.choice(LOCATIONS)
         articles = ["a" if random.random() < SHARE_OF_A else "the" for _ in range(2)]
-        source = f"{subject} {verbs[form]} {thing} {place}"
+        source = f"{subject} {actions[form]} {thing} {location}"
         target = (
-            f"{english_subject} {english_verb} {articles[0]} {english_thing} "
-            f"{preposition} {articles[1]} {english_place}"
+            f"{english_subject} {english_action} {articles[0]} {english_thing} "
+            f"{preposition} {articles[1]} {english_location}"
         )
         if source != SOURCE:
             pairs.append(Example(source, target))
