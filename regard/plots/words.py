@@ -140,7 +140,7 @@ def distributions(
     num_rows = -(-len(panels) // columns)
     num_bars = max(map(len, panels.values()))
     with style():
-        height = (_BAR_HEIGHT * num_bars + 0.7) * num_rows
+        height = (_BAR_HEIGHT * num_bars + 0.75) * num_rows
         columns = min(columns, len(panels))
         figure = Figure(figsize=(_PANEL_WIDTH * columns, height), layout="constrained")
         grid = figure.subplots(num_rows, columns, squeeze=False, sharex=True)
@@ -154,6 +154,7 @@ def distributions(
             axes.set_title(clean(title), loc="left", fontsize=10)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
+        figure.get_layout_engine().set(h_pad=0.08)
         figure.supxlabel("probability", fontsize="medium")
     return figure
 

@@ -69,7 +69,7 @@ def data_pipeline(seed: int, folder: Path) -> Findings:
     tokens = [vocabularies.target.tokenizer.tokens(row) for row in batch.target.tolist()]
     rows = [[token.removeprefix("▁") for token in row] for row in tokens]
     phrasebook = generate(NUM_PAIRS)
-    padding = {name: padding_share(phrasebook, pool, seed) for name, pool in POOLS.items()}
+    padding = padding_shares(phrasebook, seed)
     return Findings(
         tables={
             "One line of the file": _line_table(japanese, field),
@@ -145,16 +145,17 @@ def _row(batch: Batch, row: int) -> Batch:
     )
 
 
-def padding_share(pairs: Sequence[Example], pool: int, seed: int) -> float:
-    """Return the share of padding in batches whose sentences are sorted in pools of batches."""
+def padding_shares(pairs: Sequence[Example], seed: int) -> dict[str, float]:
+    """Return the share of padding in batches of similar length and of any length."""
     vocabularies = Vocabularies.fit(pairs)
-    return Batches(
-        vocabularies.source.read_all([pair.source for pair in pairs]),
-        vocabularies.target.read_all([pair.target for pair in pairs]),
-        BatchConfig(max_tokens=MAX_TOKENS, pool=pool),
-        fields=(vocabularies.source, vocabularies.target),
-        seed=seed,
-    ).padding_share()
+    sources = vocabularies.source.read_all([pair.source for pair in pairs])
+    targets = vocabularies.target.read_all([pair.target for pair in pairs])
+    fields = (vocabularies.source, vocabularies.target)
+    configs = {name: BatchConfig(max_tokens=MAX_TOKENS, pool=pool) for name, pool in POOLS.items()}
+    return {
+        name: Batches(sources, targets, config, fields=fields, seed=seed).padding_share()
+        for name, config in configs.items()
+    }
 
 
 def num_crossings(pairs: Sequence[tuple[int, int]]) -> int:

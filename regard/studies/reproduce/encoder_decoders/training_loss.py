@@ -216,7 +216,8 @@ def _plot_steps(probs: Tensor, words: Sequence[str], vocabularies: Vocabularies)
     for number, row in enumerate(probs):
         best = row.topk(NUM_WORDS)
         prefix = " ".join(["<sos>", *words[:number]][-3:])
-        panels[f"{number + 1}. … {prefix} _"] = {
+        title = f"… {prefix} _" if number > 2 else f"{prefix} _"
+        panels[f"{number + 1}. {title}"] = {
             names[index]: p
             for p, index in zip(best.values.tolist(), best.indices.tolist(), strict=True)
         }
