@@ -204,7 +204,7 @@ def _claims(
         Claim(
             "A word that the source does not decide keeps a loss: Russian has no articles.",
             f"p(a) = {articles[0]:.2f} and {articles[1]:.2f}; {SHARE_OF_A:.0%} of the training "
-            f"nouns have 'a', so the best possible loss is {-math.log(SHARE_OF_A):.3f}.",
+            f"nouns have 'a', and a model of this share has the loss {-math.log(SHARE_OF_A):.3f}.",
             all(abs(p - SHARE_OF_A) < 0.12 for p in articles),
         ),
     )
