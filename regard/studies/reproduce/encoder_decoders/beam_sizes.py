@@ -4,18 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from regard.data.example import Example
 from regard.metrics.text.bleu import bleu
-from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import scaling
 from regard.search.hypothesis import Hypothesis
-from regard.search.scorer import ModelScorer
-from regard.search.search import search
-from regard.search.settings import SearchConfig
 from regard.studies.reproduce.encoder_decoders.short_training import (
     Vocabularies,
+    decode,
     fixed_context_model,
     seeded,
     short_sentences,
@@ -78,32 +73,6 @@ def beam_sizes(seed: int, _folder: Path | None = None) -> Findings:
         claims=_claims(plain, normalized),
         plots=_plots({NO_PENALTY: plain, PENALTY: normalized}),
     )
-
-
-def decode(
-    model: EncoderDecoder,
-    vocabularies: Vocabularies,
-    pairs: Sequence[Example],
-    *,
-    beams: int,
-    length_penalty: float,
-) -> list[Hypothesis]:
-    """Return the best hypothesis of each pair's source by beam search; 1 beam is greedy search."""
-    config = SearchConfig(beams=beams, length_penalty=length_penalty)
-    tokenizer = vocabularies.target.tokenizer
-    hypotheses: dict[int, Hypothesis] = {}
-    for batch in vocabularies.batches(pairs, max_tokens=1500).epoch(0):
-        with torch.inference_mode():
-            memory = model.encode(batch.source, batch.source_mask)
-            results = search(
-                ModelScorer(model, memory, banned=(tokenizer.pad, tokenizer.sos, tokenizer.unk)),
-                start=tokenizer.sos,
-                end=tokenizer.eos,
-                max_lengths=config.max_lengths(batch.source_mask),
-                config=config,
-            )
-        hypotheses |= {row: best for row, (best,) in zip(batch.rows, results, strict=True)}
-    return [hypotheses[row] for row in range(len(pairs))]
 
 
 def best_log_probs(searches: Sequence[Sequence[Hypothesis]]) -> list[float]:

@@ -19,6 +19,10 @@ from regard.models.decoders.cho import ChoDecoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.init import InitConfig
 from regard.models.seq2seq import EncoderDecoder
+from regard.search.hypothesis import Hypothesis
+from regard.search.scorer import ModelScorer
+from regard.search.search import search
+from regard.search.settings import SearchConfig
 from regard.training.losses import Loss, cross_entropy
 
 WORDS = TokenizerConfig(kind="word")
@@ -138,3 +142,29 @@ def translation_loss(model: EncoderDecoder, batch: Batch, *, teacher_forcing: fl
     inputs, labels = batch.target[:, :-1], batch.target[:, 1:]
     output = model(batch.source, batch.source_mask, inputs, teacher_forcing=teacher_forcing)
     return cross_entropy(output.logits, labels, batch.target_mask[:, 1:])
+
+
+def decode(
+    model: EncoderDecoder,
+    vocabularies: Vocabularies,
+    pairs: Sequence[Example],
+    *,
+    beams: int,
+    length_penalty: float,
+) -> list[Hypothesis]:
+    """Return the best hypothesis of each pair's source by beam search; 1 beam is greedy search."""
+    config = SearchConfig(beams=beams, length_penalty=length_penalty)
+    tokenizer = vocabularies.target.tokenizer
+    hypotheses: dict[int, Hypothesis] = {}
+    for batch in vocabularies.batches(pairs, max_tokens=1500).epoch(0):
+        with torch.inference_mode():
+            memory = model.encode(batch.source, batch.source_mask)
+            results = search(
+                ModelScorer(model, memory, banned=(tokenizer.pad, tokenizer.sos, tokenizer.unk)),
+                start=tokenizer.sos,
+                end=tokenizer.eos,
+                max_lengths=config.max_lengths(batch.source_mask),
+                config=config,
+            )
+        hypotheses |= {row: best for row, (best,) in zip(batch.rows, results, strict=True)}
+    return [hypotheses[row] for row in range(len(pairs))]

@@ -5,11 +5,11 @@ from regard.studies.reproduce.encoder_decoders.beam_sizes import (
     ERRORS,
     LOG_PROB,
     best_log_probs,
-    decode,
     measure,
 )
 from regard.studies.reproduce.encoder_decoders.short_training import (
     Vocabularies,
+    decode,
     fixed_context_model,
     seeded,
 )
