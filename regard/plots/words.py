@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from regard.core.errors import DataError
@@ -65,8 +66,8 @@ def token_rows(rows: Sequence[Sequence[str]], groups: Mapping[str, Sequence[str]
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         axes.set(xlim=(0, num_columns), ylim=(len(rows), 0), xlabel="position", ylabel="sentence")
-        axes.set_xticks([column + 0.5 for column in range(num_columns)], range(1, num_columns + 1))
-        axes.set_yticks([row + 0.5 for row in range(len(rows))], range(1, len(rows) + 1))
+        axes.set_xticks(*_numbered(num_columns))
+        axes.set_yticks(*_numbered(len(rows)))
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         for y, row in enumerate(rows):
@@ -79,6 +80,11 @@ def token_rows(rows: Sequence[Sequence[str]], groups: Mapping[str, Sequence[str]
         names = [clean(name) for name in groups]
         figure.legend(handles, names, loc="outside upper left", ncols=len(names))
     return figure
+
+
+def _numbered(num: int) -> tuple[list[float], list[str]]:
+    """Return the centres of cells and their numbers from 1."""
+    return [index + 0.5 for index in range(num)], [str(index + 1) for index in range(num)]
 
 
 def _cell(axes: Axes, corner: tuple[int, int], token: str, *, color: str | None) -> None:
@@ -142,7 +148,8 @@ def distributions(
     with style():
         height = (_BAR_HEIGHT * num_bars + 0.75) * num_rows
         columns = min(columns, len(panels))
-        figure = Figure(figsize=(_PANEL_WIDTH * columns, height), layout="constrained")
+        layout = ConstrainedLayoutEngine(h_pad=0.08)
+        figure = Figure(figsize=(_PANEL_WIDTH * columns, height), layout=layout)
         grid = figure.subplots(num_rows, columns, squeeze=False, sharex=True)
         for axes, word, (title, probs) in zip(grid.flat, marked, panels.items(), strict=False):
             colors = [COLORS[1] if name == word else COLORS[0] for name in probs]
@@ -154,7 +161,6 @@ def distributions(
             axes.set_title(clean(title), loc="left", fontsize=10)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
-        figure.get_layout_engine().set(h_pad=0.08)
         figure.supxlabel("probability", fontsize="medium")
     return figure
 
