@@ -155,7 +155,7 @@ def exhaustive_search(levels: Sequence[Tensor]) -> list[Found]:
     batch, _, size = levels[0].shape
     totals = torch.ones(batch, 1)
     for level in levels:
-        totals = (totals[:, :, None] * level).flatten(1)  # (B, V^t)
+        totals = (totals[:, :, None] * level).flatten(1)
     best, paths = totals.max(1)
     tokens = [paths // size**power % size for power in reversed(range(len(levels)))]
     rows = torch.stack(tokens, 1).tolist()
@@ -168,7 +168,8 @@ def measure_random_trees(seed: int) -> dict[int, float]:
     levels = [
         (SPREAD * torch.randn(NUM_TREES, NUM_TOKENS**step, NUM_TOKENS, generator=generator))
         .double()
-        .softmax(-1)
+        .log_softmax(-1)
+        .exp()
         for step in range(DEPTH)
     ]
     best = [tokens for tokens, _ in exhaustive_search(levels)]

@@ -343,7 +343,7 @@ def _claims(
             conditional < alone / 4,
         ),
         Claim(
-            "A recurrent net encodes the whole prefix, so its samples fit together.",
+            "A recurrent net encodes the whole prefix, so the end of a sample fits its beginning.",
             f"The final mark fits the first word in {fits[0]:.0f} % of the unigram samples, "
             f"{fits[1]:.0f} % of the bigram samples, {fits[2]:.0f} % of the recurrent model's and "
             f"{fits[3]:.0f} % of the training sentences; {shares[RNN][COPIES]:.0f} % of the "

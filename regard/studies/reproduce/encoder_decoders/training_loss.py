@@ -154,7 +154,7 @@ def shown_loss() -> tuple[float, float]:
 def next_word_probs(model: EncoderDecoder, batch: Batch) -> Tensor:
     """Return p(y_t | y_<t, x) for all words of the vocabulary, fed gold tokens: (T, V)."""
     output = model(batch.source, batch.source_mask, batch.target[:, :-1])
-    return output.logits[0].softmax(-1)
+    return output.logits[0].log_softmax(-1).exp()
 
 
 def true_probs(model: EncoderDecoder, batch: Batch) -> list[float]:
