@@ -173,7 +173,8 @@ def _claims(
             "Teacher forcing trains faster than free running.",
             f"It reaches the final BLEU of free running ({final[FREE]:.1f}) after {needed:.0f} of "
             f"{NUM_STEPS} updates, and {final[FORCED]:.1f} in the end. Word accuracy "
-            f"at equal positions, {OWN}: {overall[FORCED]:.1f} % and {overall[FREE]:.1f} % (free running).",
+            f"at equal positions, {OWN}: {overall[FORCED]:.1f} % and {overall[FREE]:.1f} % (free "
+            "running).",
             final[FORCED] > final[FREE] and needed <= 0.75 * NUM_STEPS,
         ),
         Claim(
