@@ -1,7 +1,7 @@
 """German verb position: word-based statistical against neural translation (7.6)."""
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ class WordTranslation:
         pairs = [(one.source.split(), one.target.split()) for one in examples]
         t: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(lambda: 1.0))
         for _ in range(NUM_EM_STEPS):
-            counts: dict[str, Counter[str]] = defaultdict(Counter)
+            counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
             for source, target in pairs:
                 for f in target:
                     total = sum(t[e][f] for e in source)
@@ -95,7 +95,10 @@ class WordTranslation:
                         counts[e][f] += t[e][f] / total
             t = defaultdict(
                 dict,
-                {e: {f: n / row.total() for f, n in row.items()} for e, row in counts.items()},
+                {
+                    e: {f: num / sum(row.values()) for f, num in row.items()}
+                    for e, row in counts.items()
+                },
             )
         return cls({e: max(row, key=row.__getitem__) for e, row in t.items()})
 

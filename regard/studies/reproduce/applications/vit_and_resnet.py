@@ -98,5 +98,5 @@ def _plot(accuracies: dict[str, dict[int, float]]) -> Plot:
     return Plot(
         figure,
         "Rendered shapes of 24 × 24 pixels, about the same training time for all. A convolution is "
-        "local from the start; a vision transformer learns from data which patches belong together.",
+        "local from the start; a vision transformer learns which patches belong together.",
     )
