@@ -18,9 +18,10 @@ from regard.studies.reproduce.neurons.fitting import (
 )
 
 NUM_POINTS = 400
-NUM_TURNS = 1.25
+NUM_TURNS = 2.5
 NOISE = 0.03
-WIDTH, WIDE = 16, 84
+WIDTH, WIDE = 12, 44
+"""Neurons of a hidden layer; of the wide one, for as many parameters as two of the others."""
 NUM_STEPS, RATE = 1_500, 0.01
 
 MODELS: dict[str, tuple[tuple[int, ...], ActivationKind]] = {
@@ -57,7 +58,7 @@ def mlp_depth(seed: int, _folder: Path) -> Findings:
     return Findings(
         tables={"Accuracy by depth": rows},
         claims=_claims(rows),
-        plots={"mlp-depth": _plot(models, points, labels, rows)},
+        plots={"mlp-depth": _plot(models, (points, labels), rows)},
     )
 
 
@@ -113,14 +114,16 @@ def _claims(rows: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
 
 
 def _plot(
-    models: dict[str, nn.Module], points: Tensor, labels: Tensor, rows: dict[str, dict[str, float]]
+    models: dict[str, nn.Module], train: tuple[Tensor, Tensor], rows: dict[str, dict[str, float]]
 ) -> Plot:
+    points, labels = (part.numpy() for part in train)
+
     def panel(model: nn.Module) -> Classified:
         def predict(grid: np.ndarray) -> np.ndarray:
             with torch.no_grad():
                 return np.asarray(model(torch.tensor(grid, dtype=torch.float32)).softmax(-1)[:, 1])
 
-        return Classified(points.numpy(), labels.numpy(), predict)
+        return Classified(points, labels, predict)
 
     shown = list(models)[:4]
     figure = decision_regions(

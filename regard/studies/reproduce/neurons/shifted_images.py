@@ -31,9 +31,10 @@ MAX_SHIFT = 5
 
 ENCODERS: dict[str, ImageEncoderConfig] = {
     "MLP": MlpEncoderConfig(dims=(64, 64)),
-    "CNN": ResnetEncoderConfig(widths=(8, 16), blocks=(1, 1)),
+    "CNN": ResnetEncoderConfig(widths=(8,), blocks=(2,)),
+    "CNN with stride 2": ResnetEncoderConfig(widths=(8, 16), blocks=(1, 1)),
 }
-MLP, CNN = ENCODERS
+MLP, CNN, STRIDED = ENCODERS
 MLP_SHIFTED = "MLP, trained on shifted images"
 NUM_STEPS, BATCH_SIZE, RATE = 300, 64, 0.003
 NUM_TEST = 1_000
@@ -167,7 +168,7 @@ def _hidden_cosine(model: ImageClassifier, images: Tensor) -> float:
 def _claims(
     by_shift: dict[str, dict[int, float]], maps: dict[str, Tensor], cosine: float
 ) -> tuple[Claim, ...]:
-    mlp, cnn, shifted = (by_shift[name] for name in (MLP, CNN, MLP_SHIFTED))
+    mlp, cnn, strided, shifted = (by_shift[name] for name in (MLP, CNN, STRIDED, MLP_SHIFTED))
     chance = 100 / len(SHAPES)
     # At the edges, padding and the pixels that enter on the other side differ.
     inner = slice(MAX_SHIFT + 1, SIDE - 1)
@@ -185,9 +186,15 @@ def _claims(
             mlp[MAX_SHIFT] < 50,
         ),
         Claim(
-            "The CNN is more accurate on shifted images.",
-            f"At {MAX_SHIFT} pixels: CNN {cnn[MAX_SHIFT]:.1f} %, MLP {mlp[MAX_SHIFT]:.1f} %.",
-            cnn[MAX_SHIFT] > mlp[MAX_SHIFT] + 20,
+            "The CNN classifies shifted images as well as centred ones.",
+            f"At {MAX_SHIFT} pixels, {cnn[MAX_SHIFT]:.1f} % are correct.",
+            cnn[MAX_SHIFT] > cnn[0] - 3,
+        ),
+        Claim(
+            "A convolution with stride 2 skips positions: only even shifts change nothing.",
+            f"At 4 and {MAX_SHIFT} pixels, {strided[4]:.1f} and {strided[MAX_SHIFT]:.1f} % are "
+            "correct.",
+            strided[4] > strided[0] - 3 > strided[MAX_SHIFT],
         ),
         Claim(
             "An MLP must learn every position from examples.",
