@@ -227,8 +227,8 @@ def _claims(
             last[VANILLA] < 1e-6,
         ),
         Claim(
-            "Gates keep inputs longer: a GRU, and an LSTM whose forget gates start open, recall after "
-            "longer lags than a vanilla RNN.",
+            "Gates keep inputs longer: a GRU, and an LSTM whose forget gates start open, recall "
+            "after longer lags than a vanilla RNN.",
             "Longest lag with more than 90 %: "
             + ", ".join(f"{name} {lag}" for name, lag in longest.items())
             + ".",

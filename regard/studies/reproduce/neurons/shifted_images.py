@@ -31,7 +31,7 @@ MAX_SHIFT = 5
 
 ENCODERS: dict[str, ImageEncoderConfig] = {
     "MLP": MlpEncoderConfig(dims=(64, 64)),
-    "CNN": ResnetEncoderConfig(widths=(8,), blocks=(2,)),
+    "CNN": ResnetEncoderConfig(widths=(12,), blocks=(2,)),
     "CNN with stride 2": ResnetEncoderConfig(widths=(8, 16), blocks=(1, 1)),
 }
 MLP, CNN, STRIDED = ENCODERS
