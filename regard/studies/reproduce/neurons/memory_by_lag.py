@@ -35,7 +35,7 @@ CAUSES = {
     "I apologize for being late ,": "sorry",
     "I have won the first prize ,": "happy",
     "I have worked for ten hours ,": "tired",
-    "I hear a noise at night ,": "afraid",
+    "I walk alone at night ,": "afraid",
 }
 """First clauses, and the word that completes the sentence."""
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, cosine_similarity
 
@@ -230,6 +231,8 @@ def _maps(maps: dict[str, Tensor]) -> Plot:
     figure = matrices(
         {name: table.numpy() for name, table in maps.items()}, x_label="column", y_label="row"
     )
+    for axes in figure.axes[: len(maps)]:
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     caption = (
         f"An image and its convolution with 3 x 3 weights, before and after a shift by {MAX_SHIFT} "
         "columns: the convolution of the shifted image is the shifted convolution."

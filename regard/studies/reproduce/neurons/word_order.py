@@ -1,6 +1,6 @@
 """Bag of words, perceptron, convolution and recurrent net on sentences that differ in word order.
 
-A sentence says who does what to whom, in the active or the passive voice: "anna sees ben today",
+A sentence states who does what to whom, in the active or the passive voice: "anna sees ben today",
 "ben is seen by anna today". The label is the agent, here anna. Both orders of two names have the
 same words, so the words alone leave two possible agents.
 """
@@ -30,8 +30,8 @@ from regard.studies.reproduce.neurons.fitting import (
 )
 
 NAMES = "anna ben clara david emma felix greta henry".split()
-VERBS = {"sees": "seen", "helps": "helped", "follows": "followed", "calls": "called"}
-"""Third person and participle of each verb."""
+ACTIONS = {"sees": "seen", "helps": "helped", "follows": "followed", "calls": "called"}
+"""Third person and participle of each action."""
 DAYS = "today yesterday tomorrow".split()
 
 PADDING = "<pad>"
@@ -41,7 +41,7 @@ VOCABULARY = [
     PADDING,
     *("is", "by", "i", "am", "happy"),
     *NAMES,
-    *(form for forms in VERBS.items() for form in forms),
+    *(form for forms in ACTIONS.items() for form in forms),
     *DAYS,
 ]
 LENGTH = 6
@@ -62,7 +62,7 @@ class Sentence:
 
     agent: str
     patient: str
-    verb: str
+    action: str
     day: str
     is_passive: bool
 
@@ -70,8 +70,8 @@ class Sentence:
     def clause(self) -> list[str]:
         """Words without the day."""
         if self.is_passive:
-            return [self.patient, "is", VERBS[self.verb], "by", self.agent]
-        return [self.agent, self.verb, self.patient]
+            return [self.patient, "is", ACTIONS[self.action], "by", self.agent]
+        return [self.agent, self.action, self.patient]
 
     @property
     def at_end(self) -> list[str]:
@@ -173,10 +173,10 @@ def divide_pairs(seed: int) -> tuple[list[Sentence], list[Sentence]]:
     chosen = [{pairs[index] for index in part} for part in (order[num_test:], order[:num_test])]
     train, test = (
         [
-            Sentence(*roles, verb, day, is_passive)
+            Sentence(*roles, action, day, is_passive)
             for pair in sorted(part)
             for roles in (pair, pair[::-1])
-            for verb, day, is_passive in itertools.product(VERBS, DAYS, (False, True))
+            for action, day, is_passive in itertools.product(ACTIONS, DAYS, (False, True))
         ]
         for part in chosen
     )
@@ -232,7 +232,7 @@ def _claims(rows: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
     bag, mlp, cnn, rnn = (rows[name] for name in (BAG, MLP, CNN, RNN))
     return (
         Claim(
-            "A bag of words cannot tell who does what to whom: it can only choose one of two.",
+            "A bag of words does not determine who does what to whom: two agents are possible.",
             f"{bag[SAME]:.1f} % of the agents are correct.",
             40 < bag[SAME] < 60,
         ),
