@@ -88,8 +88,8 @@ def _plot(axes: Axes, title: str, panel: Classified) -> None:
     for label, (color, marker) in enumerate(zip(CLASS_COLORS, CLASS_MARKERS, strict=True)):
         # Few points are plotted large.
         size = 60 if len(points) <= 10 else 9
-        selected = points[labels == label]
-        axes.scatter(*selected.T, s=size, color=color, marker=marker, linewidths=0)
+        xs, ys = points[labels == label].T
+        axes.scatter(xs, ys, s=size, color=color, marker=marker, linewidths=0)
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), aspect="equal")
     axes.set_title(clean(title), loc="left", fontsize=10)
     axes.tick_params(length=3)

@@ -116,7 +116,10 @@ def _claims(
 ) -> tuple[Claim, ...]:
     shown = " ".join(f"{value:.0f}" for value in inputs[:8])
     dense_count, convolution_count = counts.values()
-    num_distinct, num_zeros = len(dense.weight.unique()), int((dense.weight == 0).sum())
+    num_distinct, num_zeros = (
+        len({*dense.weight.flatten().tolist()}),
+        int((dense.weight == 0).sum()),
+    )
     first, last = by_side[SIDES[0]], by_side[SIDES[-1]]
     growth = (SIDES[-1] // SIDES[0]) ** 2
     return (

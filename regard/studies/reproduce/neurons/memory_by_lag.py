@@ -42,8 +42,10 @@ CAUSES = {
 FILLERS = ("and so", "as you see ,", "you know ,")
 ENDING = "I am very"
 MAX_FILLERS = 4
+NUM_SENTENCES = 400
+WORDS = sorted({word for text in (*CAUSES, *FILLERS, ENDING) for word in text.split()})
 WINDOW = 3
-"""Words before the blank that the model without memory reads."""
+"""Number of words before the blank that the second LSTM is given."""
 
 
 class Recurrent(nn.Module):
@@ -64,9 +66,9 @@ class Recurrent(nn.Module):
         self.recurrence = SEQUENCES[cell](DIM, DIM, batch_first=True)
         self.output = nn.Linear(DIM, num_labels)
         if forget_bias:
-            with torch.no_grad():
-                # The gates are ordered: input, forget, cell, output.
-                self.recurrence.bias_ih_l0[DIM : 2 * DIM] += forget_bias  # type: ignore[operator]
+            bias = dict(self.recurrence.named_parameters())["bias_ih_l0"]
+            # The gates are ordered: input, forget, cell, output.
+            bias.data[DIM : 2 * DIM] += forget_bias
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits (B, V) of token ids (B, S)."""
@@ -155,7 +157,7 @@ def gradient_by_lag(model: Recurrent, seed: int) -> list[float]:
     loss = cross_entropy(model.predict(embedded), labels)
     (gradient,) = torch.autograd.grad(loss, embedded)
     norms = gradient.norm(dim=-1).mean(0).flip(0)  # (S,)
-    return (norms / norms[0]).tolist()
+    return [float(norm) for norm in norms / norms[0]]
 
 
 def sample_sentences(num_sentences: int, generator: torch.Generator) -> list[tuple[list[str], str]]:
@@ -173,33 +175,40 @@ def sample_sentences(num_sentences: int, generator: torch.Generator) -> list[tup
     return sentences
 
 
-def complete_sentences(seed: int) -> dict[str, dict[str, float]]:
-    """Return the probability of each word for the blank, with and without a memory."""
-    generator = torch.Generator().manual_seed(seed)
-    words = sorted({word for text in (*CAUSES, *FILLERS, ENDING) for word in text.split()})
+def encode(sentences: Sequence[Sequence[str]], num_read: int) -> Tensor:
+    """Return the token ids (B, S) of the last words of sentences, with padding in front."""
+    ids = [[1 + WORDS.index(word) for word in sentence[-num_read:]] for sentence in sentences]
+    return torch.tensor([[0] * (num_read - len(row)) + row for row in ids])
+
+
+def complete(train: Sequence[tuple[list[str], str]], num_read: int, seed: int) -> dict[str, float]:
+    """Train an LSTM on sentences and return the probability of each word for the blank.
+
+    Args:
+        train: Words before the blank, and the word for it.
+        num_read: Number of words before the blank that the LSTM is given.
+        seed: Seed of the initial weights.
+    """
     answers = list(CAUSES.values())
-    train = sample_sentences(400, generator)
+    inputs = encode([sentence for sentence, _ in train], num_read)
+    labels = torch.tensor([answers.index(answer) for _, answer in train])
+    with seeded(seed):
+        model = Recurrent("lstm", 1 + len(WORDS), num_labels=len(answers))
+    fit(model, lambda _: (inputs, labels), num_steps=150, rate=0.01, seed=seed)
     asked = f"{next(iter(CAUSES))} {ENDING}".split()
+    with torch.no_grad():
+        probabilities = model(encode([asked], num_read)).softmax(-1)[0]
+    return dict(zip(answers, probabilities.tolist(), strict=True))
+
+
+def complete_sentences(seed: int) -> dict[str, dict[str, float]]:
+    """Return the probability of each word for the blank, with all words and with the last ones."""
+    train = sample_sentences(NUM_SENTENCES, torch.Generator().manual_seed(seed))
     length = max(len(sentence) for sentence, _ in train)
-    rows = {}
-    for name, num_read in (("LSTM", length), (f"last {WINDOW} words", WINDOW)):
-
-        def encode(sentences: Sequence[Sequence[str]], num_read: int = num_read) -> Tensor:
-            # Padding is in front, so that the last word is always at the end.
-            ids = [
-                [1 + words.index(word) for word in sentence[-num_read:]] for sentence in sentences
-            ]
-            return torch.tensor([[0] * (num_read - len(row)) + row for row in ids])
-
-        inputs = encode([sentence for sentence, _ in train])
-        labels = torch.tensor([answers.index(answer) for _, answer in train])
-        with seeded(seed):
-            model = Recurrent("lstm", 1 + len(words), num_labels=len(answers))
-        fit(model, lambda _, data=(inputs, labels): data, num_steps=150, rate=0.01, seed=seed)
-        with torch.no_grad():
-            probabilities = model(encode([asked])).softmax(-1)[0].tolist()
-        rows[name] = dict(zip(answers, probabilities, strict=True))
-    return rows
+    return {
+        "LSTM": complete(train, length, seed),
+        f"LSTM, last {WINDOW} words": complete(train, WINDOW, seed),
+    }
 
 
 def _claims(

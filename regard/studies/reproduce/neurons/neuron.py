@@ -89,7 +89,7 @@ def descend(model: torch.nn.Module, targets: Tensor) -> float:
         with torch.no_grad():
             for parameter in model.parameters():
                 assert parameter.grad is not None
-                parameter -= RATE * parameter.grad
+                parameter.sub_(RATE * parameter.grad)
     return loss.item()
 
 

@@ -173,7 +173,7 @@ def divide_pairs(seed: int) -> tuple[list[Sentence], list[Sentence]]:
     chosen = [{pairs[index] for index in part} for part in (order[num_test:], order[:num_test])]
     train, test = (
         [
-            Sentence(*roles, action, day, is_passive)
+            Sentence(roles[0], roles[1], action, day, is_passive)
             for pair in sorted(part)
             for roles in (pair, pair[::-1])
             for action, day, is_passive in itertools.product(ACTIONS, DAYS, (False, True))
