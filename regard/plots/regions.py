@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,7 +19,9 @@ CLASS_MARKERS = "os"
 """Colours and markers of the classes 0 and 1."""
 
 _SIDE = 2.5
-_NUM_CELLS = 121
+_NUM_CELLS = 181
+_NUM_FEW = 10
+"""Number of points up to which they are plotted large."""
 _MARGIN = 0.15
 """Space around the points, as a share of the range of their coordinates."""
 
@@ -81,15 +84,25 @@ def _plot(axes: Axes, title: str, panel: Classified) -> None:
     x, y = (np.linspace(low[k] - margin, high[k] + margin, _NUM_CELLS) for k in (0, 1))
     grid = np.stack(np.meshgrid(x, y), axis=-1)  # (Y, X, 2)
     probabilities = np.asarray(panel.predict(grid.reshape(-1, 2))).reshape(grid.shape[:2])
-    # The bounds include probabilities that are rounded to 0 or 1.
-    axes.contourf(x, y, probabilities, levels=[-1, 0.5, 2], colors=CLASS_COLORS, alpha=0.22)
+    axes.imshow(
+        probabilities > 0.5,
+        cmap=ListedColormap(CLASS_COLORS),
+        vmin=0,
+        vmax=1,
+        alpha=0.22,
+        extent=(x[0], x[-1], y[0], y[-1]),
+        origin="lower",
+        interpolation="none",
+    )
     if probabilities.min() < 0.5 < probabilities.max():
         axes.contour(x, y, probabilities, levels=[0.5], colors=COLORS[-1], linewidths=1.2)
+    is_few = len(points) <= _NUM_FEW
     for label, (color, marker) in enumerate(zip(CLASS_COLORS, CLASS_MARKERS, strict=True)):
-        # Few points are plotted large.
-        size = 60 if len(points) <= 10 else 9
         xs, ys = points[labels == label].T
-        axes.scatter(xs, ys, s=size, color=color, marker=marker, linewidths=0)
+        # Many points take less space as pixels than as vectors.
+        axes.scatter(
+            xs, ys, s=60 if is_few else 9, color=color, marker=marker, lw=0, rasterized=not is_few
+        )
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), aspect="equal")
     axes.set_title(clean(title), loc="left", fontsize=10)
     axes.tick_params(length=3)

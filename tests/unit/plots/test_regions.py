@@ -26,13 +26,13 @@ def test_every_panel_has_its_title_and_all_points():
 
 def test_boundary_is_where_the_probability_is_one_half():
     figure = decision_regions({"one": Classified(CORNERS, [0, 1, 1, 1], above)})
-    boundary = figure.axes[0].collections[1].get_paths()[0].vertices
+    boundary = figure.axes[0].collections[0].get_paths()[0].vertices
     assert np.allclose(boundary.sum(1), 0.5, atol=1e-6)
 
 
 def test_a_classifier_that_predicts_one_class_has_no_boundary():
     panel = Classified(CORNERS, [0, 1, 1, 1], lambda grid: np.zeros(len(grid)))
-    assert len(decision_regions({"one": panel}).axes[0].collections) == 3
+    assert len(decision_regions({"one": panel}).axes[0].collections) == 2
 
 
 def test_titles_are_escaped():

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from matplotlib.ticker import FuncFormatter, NullFormatter
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from regard.models.recurrent import SEQUENCES, Cell
 from regard.plots.curves import lines
-from regard.plots.panels import panels
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 from regard.studies.reproduce.neurons.fitting import accuracy, fit, seeded
 
@@ -18,6 +18,8 @@ NUM_SYMBOLS, NUM_FILLERS = 8, 8
 
 LAGS = (5, 10, 20, 40, 80)
 GRADIENT_LENGTH = 80
+SMALLEST = 1e-12
+"""Lower end of the axis of gradient norms."""
 DIM = 32
 NUM_STEPS, BATCH_SIZE, RATE = 400, 64, 0.01
 NUM_TEST = 512
@@ -276,12 +278,14 @@ def _gradient_plot(gradients: dict[str, list[float]]) -> Plot:
         name: [(float(lag), value) for lag, value in enumerate(row)]
         for name, row in gradients.items()
     }
-    figure = panels(
-        {"": series},
-        x_label="lag: inputs between the input and the loss",
-        y_label="gradient norm",
-        y_scale="log",
+    figure = lines(
+        series, x_label="lag: inputs between the input and the loss", y_label="gradient norm"
     )
+    axes = figure.axes[0]
+    axes.set_yscale("log")
+    axes.set_ylim(SMALLEST, 3)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     caption = (
         "Norm of the gradient of the loss with respect to an input, by its distance from the end, "
         "divided by the norm at the last input; untrained nets, logarithmic axis."
