@@ -106,7 +106,7 @@ def best_line(targets: Tensor, seed: int) -> int:
         torch.randn(NUM_LINES, 2, generator=generator),
         torch.randn(NUM_LINES, generator=generator),
     )
-    outputs = (INPUTS @ w.T + b > 0).float()  # (4, lines)
+    outputs = (INPUTS @ w.T + b > 0).float()
     return int((outputs == targets[:, None]).sum(0).max())
 
 
