@@ -8,6 +8,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -49,7 +50,10 @@ def depth(out: Path, options: Mapping[str, str]) -> None:
         f"{kind} {layers}": (layers, kind == "residual")
         for kind, layers in product(("plain", "residual"), BLOCKS)
     }
-    train = partial(train_network, data=data, epochs=epochs, device=options.get("device", "auto"))
+    limit = f"train.max_minutes={options.get('minutes', '0')}"
+    train = partial(
+        train_network, data=data, epochs=epochs, limit=limit, device=options.get("device", "auto")
+    )
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(int(options.get("jobs", 4)), mp_context=spawn) as pool:
         rows = list(pool.map(train, named, *zip(*named.values(), strict=True)))
@@ -59,7 +63,7 @@ def depth(out: Path, options: Mapping[str, str]) -> None:
 
 
 def train_network(
-    name: str, layers: int, is_residual: bool, *, data: str, epochs: int, device: str
+    name: str, layers: int, is_residual: bool, *, data: str, epochs: int, limit: str, device: str
 ) -> Row:
     """Train one network and return its errors in percent after each epoch."""
     torch.set_num_threads(1)
@@ -68,7 +72,8 @@ def train_network(
     steps = epochs * -(-len(splits.train) // BATCH)
     limits = f"train.max_epochs={epochs}", f"train.schedule.every_steps={int(REDUCTIONS * steps)}"
     settings = (*request.settings, *limits)
-    recipe, splits = Request(data=(data,), recipe="he2016", settings=settings).resolve()
+    timed = replace(request, settings=(*settings, limit))
+    recipe, splits = timed.resolve()
     seed_everything(recipe.seed)
     task = task_class(recipe).prepare(recipe, splits.train, device=find_device(device))
     with tempfile.TemporaryDirectory() as folder:
