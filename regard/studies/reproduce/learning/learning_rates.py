@@ -165,9 +165,11 @@ def by_formula(name: str, surface: Surface, *, rate: float, num_steps: int) -> l
 
 
 def tune(surface: Surface, method: Minimiser) -> Run:
-    """Return the run with the learning rate of the lowest final cost."""
+    """Return the run of the lowest final cost whose cost never exceeds that of the start."""
     runs = [minimise(surface, method, rate=rate) for rate in RATES]
-    return min(runs, key=lambda run: run.costs[-1] if math.isfinite(run.costs[-1]) else math.inf)
+    return min(
+        (run for run in runs if max(run.costs) <= run.costs[0]), key=lambda run: run.costs[-1]
+    )
 
 
 def learning_rates(seed: int, _folder: Path | None = None) -> Findings:
