@@ -14,8 +14,8 @@ from regard.plots.figure import COLORS, series_color, style
 from regard.plots.inputs import Points, clean
 
 _WIDTH = 9.6
-_NUM_POINTS = 120
-_NUM_LEVELS = 14
+_NUM_POINTS = 48
+_NUM_LEVELS = 9
 
 Surface = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 """Function of two arrays of coordinates, applied element-wise."""

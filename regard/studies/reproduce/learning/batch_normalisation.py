@@ -103,7 +103,7 @@ def sample_data(seed: int) -> tuple[Tensor, Tensor]:
 
 
 def build_network(seed: int, *, norm: str, activation: Callable[[], nn.Module]) -> nn.Sequential:
-    """Return a perceptron, with a batch norm before each activation if `norm` says so."""
+    """Return a perceptron, with a batch norm before each activation if `norm` is `WITH`."""
     torch_state = torch.random.get_rng_state()
     torch.manual_seed(seed)
     layers: list[nn.Module] = []

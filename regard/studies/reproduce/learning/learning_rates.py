@@ -209,8 +209,8 @@ def learning_rates(seed: int, _folder: Path | None = None) -> Findings:
         tables=tables,
         claims=(_formula_claim(), *_ravine_claims(tuned), _saddle_claim(left), _noise_claim(noisy)),
         plots={
-            "learning-rates": _plot_paths("ravine", tuned["ravine"], num_shown=60),
-            "learning-rates-saddle": _plot_paths("saddle", left, num_shown=60),
+            "learning-rates": _plot_paths("ravine", tuned["ravine"], num_shown=40),
+            "learning-rates-saddle": _plot_paths("saddle", left, num_shown=40),
             "learning-rates-costs": _plot_costs({**tuned, "saddle": left}),
             "learning-rates-noise": _plot_noise(noisy),
         },
