@@ -129,5 +129,6 @@ if __name__ == "__main__":
     from regard.plots.figure import to_svg
 
     path = [(0.8**step, (-0.9) ** step) for step in range(9)]
-    ranges = {"x_range": (-1.2, 1.2), "y_range": (-1.2, 1.2)}
-    print(to_svg(contours(lambda x, y: x**2 + 9 * y**2, {"ravine": {"path": path}}, **ranges)))
+    paths = {"ravine": {"path": path}}
+    ends = (-1.2, 1.2)
+    print(to_svg(contours(lambda x, y: x**2 + 9 * y**2, paths, x_range=ends, y_range=ends)))

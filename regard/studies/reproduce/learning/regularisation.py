@@ -64,7 +64,7 @@ class Batches:
         """Yield the batches of an epoch."""
         generator = torch.Generator().manual_seed(1_000 * self._seed + number)
         order = torch.randperm(NUM_TRAIN, generator=generator)
-        for rows in order.split(BATCH)[skip:]:
+        for rows in torch.split(order, BATCH)[skip:]:
             yield MiniBatch(self._data.x[rows], self._data.labels[rows])
 
     def num_batches(self, _number: int) -> int:
@@ -181,7 +181,10 @@ def train(
         rows = [r for r in read_json_lines(Path(folder) / "journal.jsonl") if r["kind"] == "valid"]
     torch.random.set_rng_state(torch_state)
     return Curves(
-        *([row[key] for row in rows] for key in ("training_loss", "loss", "error", "norm")),
+        train=[row["training_loss"] for row in rows],
+        valid=[row["loss"] for row in rows],
+        errors=[row["error"] for row in rows],
+        norms=[row["norm"] for row in rows],
         best_epoch=progress.best_step // math.ceil(NUM_TRAIN / BATCH),
     )
 
@@ -215,7 +218,7 @@ def compare_penalty(seed: int, *, penalty: float = 0.1, num_steps: int = 20) -> 
             if model is plain:
                 weights = [one for one in model.parameters() if one.dim() > 1]
                 cost = cost + penalty * sum((one**2).sum() for one in weights) / 2
-            cost.backward()
+            cost.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     pairs = zip(plain.parameters(), decayed.parameters(), strict=True)
     return max(float((one - other).detach().abs().max()) for one, other in pairs)

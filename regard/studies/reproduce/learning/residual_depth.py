@@ -133,7 +133,7 @@ def gradient_norms(task: Task[Any], splits: Splits) -> list[float]:
     buffers = [buffer.clone() for buffer in task.model.buffers()]
     batch = next(iter(task.training_batches(splits.train).epoch(0)))
     loss = task.training_loss(splits.train)(batch)
-    (loss.total / loss.count).backward()
+    (loss.total / loss.count).backward()  # type: ignore[no-untyped-call]
     layers = [
         one for one in task.model.modules() if isinstance(one, nn.Conv2d) and one.kernel_size[0] > 1
     ]
