@@ -22,6 +22,8 @@ from regard.studies.reproduce.learning.residual_depth import prepare, train_with
 BLOCKS = {20: 3, 56: 9}
 """Blocks of each of the three stages by number of layers: 6 n + 2 layers have n blocks."""
 BATCH, NUM_IMAGES = 128, 45_000
+NUM_TRAIN = 5_000
+"""Training images of the training error."""
 SETTINGS = (
     "model.encoder.widths=[16, 32, 64]", f"data.batch.max_sentences={BATCH}",
     "data.source.augmentation.cutout=0", "train.label_smoothing=0", "train.clip_norm=0",
@@ -65,7 +67,7 @@ def train_network(
     request = Request(data=(data,), recipe="he2016", settings=overrides, device=device)
     task, splits = prepare(request)
     with tempfile.TemporaryDirectory() as folder:
-        rows = train_with_errors(task, splits, Path(folder))
+        rows = train_with_errors(task, splits, Path(folder), num_train=NUM_TRAIN)
     last = {key: {"value": rows[-1][key], "name": f"{key} %"} for key in COLUMNS[1:3]}
     return {
         "name": f"{kind} {layers}", "layers": layers, "seed": task.recipe.seed,

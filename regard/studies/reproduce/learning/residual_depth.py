@@ -2,7 +2,7 @@
 
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -12,6 +12,7 @@ from torch import nn
 
 from regard.core.device import find_device, seed_everything
 from regard.core.files import read_json_lines
+from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.plots.inputs import Points
 from regard.plots.panels import panels
@@ -22,16 +23,16 @@ from regard.tasks.table import task_class
 from regard.training.display import Display
 from regard.training.loop import Trainer, Validation
 
-DATA = "shapes:2500"
+DATA = "shapes:4000"
 DEPTHS = {20: 3, 44: 7}
 """Blocks of each of the three stages by number of layers: 6 n + 2 layers have n blocks."""
 SETTINGS = (
-    "data.batch.max_sentences=50", "model.encoder.stem=medium", "model.encoder.widths=[8, 16, 32]",
-    "train.label_smoothing=0", "train.max_epochs=8", "train.log_every=1000",
+    "data.batch.max_sentences=50", "model.encoder.stem=large", "model.encoder.widths=[8, 16, 32]",
+    "train.label_smoothing=0", "train.max_epochs=12", "train.log_every=1000",
 )  # fmt: skip
-"""Overrides of `he2016-laptop`: a first layer with stride 2 and half of the channels."""
-NUM_TRAIN = 5_000
-"""Most training images of the training error, which are classified without augmentation."""
+"""Overrides of `he2016-laptop`: feature maps of 8 x 8 cells at first, and half of the channels."""
+NUM_TRAIN = 500
+"""Training images of the training error, which are classified without augmentation."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def train_network(kind: str, layers: int, seed: int) -> Trained:
         )
         task, splits = prepare(request)
         gradients = gradient_norms(task, splits)
-        rows = train_with_errors(task, splits, Path(folder))
+        rows = train_with_errors(task, splits, Path(folder), num_train=NUM_TRAIN)
     return Trained(
         [row["training_error"] for row in rows], [row["error"] for row in rows], gradients
     )
@@ -97,15 +98,24 @@ def prepare(request: Request) -> tuple[Task[Any], Splits]:
     return task_class(recipe).prepare(recipe, splits.train, device=device), splits
 
 
-def train_with_errors(task: Task[Any], splits: Splits, folder: Path) -> list[dict[str, Any]]:
-    """Train and return the training and the test error of each epoch."""
+def train_with_errors(
+    task: Task[Any], splits: Splits, folder: Path, *, num_train: int
+) -> list[dict[str, Any]]:
+    """Train and return the training and the test error of each epoch.
+
+    Args:
+        task: The model and its settings.
+        splits: Training and test data.
+        folder: Folder of the training log.
+        num_train: Training images of the training error.
+    """
     trainer = Trainer(
         task.model,
         task.recipe.train,
         folder,
         batches=task.training_batches(splits.train),
         loss=task.training_loss(splits.train),
-        validate=_errors(task, splits),
+        validate=_errors(task, splits.train[:num_train], splits.test),
         display=Display(),
     )
     seed_everything(task.recipe.seed)
@@ -114,9 +124,11 @@ def train_with_errors(task: Task[Any], splits: Splits, folder: Path) -> list[dic
     return [row for row in log if row["kind"] == "valid"]
 
 
-def _errors(task: Task[Any], splits: Splits) -> Callable[[], Validation]:
+def _errors(
+    task: Task[Any], seen_images: Sequence[Example], unseen_images: Sequence[Example]
+) -> Callable[[], Validation]:
     """Return a function that measures the training and the test error in percent."""
-    train, test = task.validation(splits.train[:NUM_TRAIN]), task.validation(splits.test)
+    train, test = task.validation(seen_images), task.validation(unseen_images)
 
     def validate() -> Validation:
         seen, unseen = train().metrics, test().metrics

@@ -24,7 +24,7 @@ def prepared(tmp_path):
 
 
 def test_errors_are_measured_after_each_epoch(prepared, tmp_path):
-    rows = train_with_errors(*prepared, tmp_path)
+    rows = train_with_errors(*prepared, tmp_path, num_train=10)
     assert [row["epoch"] for row in rows] == [1, 2]
     assert all(0 <= row[key] <= 100 for row in rows for key in ("training_error", "error"))
 
