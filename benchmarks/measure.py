@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from depth import depth
 from gather import count_flops, resident
 from gather_media import shrink
 from results import Row, rounded, write_results
@@ -263,6 +264,6 @@ def _measure(step: Callable[[], object]) -> Row:
     return dict(results.get())
 
 
-_ALL = (training_speed, show_attend_tell, layer_cost, long_sources)
+_ALL = (training_speed, show_attend_tell, layer_cost, long_sources, depth)
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""
