@@ -1,9 +1,9 @@
 """Rendered scenes of coloured shapes with captions, masks, boxes and questions.
 
 A scene depends on its seed and number only. Its reference is `scenes/SEED/NUMBER`,
-`pairs/SEED/NUMBER` for two objects on a grid, or `shapes/SEED/NUMBER` for a single shape. A scene is
-assigned to the training, validation or test split by its caption, independently of the seed and of
-the number of examples.
+`pairs/SEED/NUMBER` for two objects on a grid, or `shapes/SEED/NUMBER` for a single shape. A scene
+is assigned to the training, validation or test split by its caption, independently of the seed and
+of the number of examples.
 """
 
 from collections.abc import Callable, Sequence
