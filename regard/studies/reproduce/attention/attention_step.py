@@ -5,7 +5,7 @@ the new state s_i.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,9 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Recipes and overrides of the two decoders."""
 
+EXACT, AER = "exact targets %", "alignment error rate"
+WEIGHTS, LOGITS = "largest difference of weights", "largest difference of logits"
+
 SHOWN_LENGTH = 6
 """Number of letters of the sentence that is traced: the first of this length in the test set."""
 
@@ -69,6 +72,8 @@ SHOWN_LENGTH = 6
 class Trace:
     """Numbers of all steps of a decoder for one target."""
 
+    scores: Tensor
+    """(T, S)."""
     weights: Tensor
     """(T, S)."""
     logits: Tensor
@@ -86,22 +91,23 @@ def attention_step(seed: int, folder: Path) -> Findings:
     test = find_data(DATA).test
     shown = next(one for one in test if len(one.source.split()) == SHOWN_LENGTH)
     numbers: dict[str, dict[str, float]] = {}
+    steps: dict[str, Table] = {}
     maps: dict[str, WordMap] = {}
     for name, (recipe, settings) in MODELS.items():
         out = folder / recipe.removesuffix("-laptop")
         request = Request(data=(DATA,), recipe=recipe, settings=(*SMALL, *settings), out=out)
         task = train_run(request, seed)
         results = task.evaluate(test).results
-        numbers[name] = {
-            "exact targets %": results["accuracy"].value,
-            "alignment error rate": results["aer"].value,
-            **compare_traces(task, shown, TRACES[name]),
-        }
-        maps[name] = _map(task, shown)
+        trace, differences = run_traced(task, shown, TRACES[name])
+        (attention,) = task.attend([shown])
+        steps[f"Steps for '{shown.source}': {name}"] = _steps(task, trace, attention.labels)
+        maps[name] = WordMap(attention.mean(), *attention.labels)
+        numbers[name] = {EXACT: results["accuracy"].value, AER: results["aer"].value, **differences}
     return Findings(
         tables={
             "The step of the lectures": _step_table(step),
             "Trained decoders": numbers,
+            **steps,
         },
         claims=_claims(step, numbers),
         plots={
@@ -134,7 +140,7 @@ def trace_bahdanau(decoder: BahdanauDecoder, memory: Memory, tokens: Tensor) -> 
     """
     state = decoder.start(memory)
     source, layers = state.per_source, state.per_hypothesis["layers"]
-    all_weights, all_logits = [], []
+    all_scores, all_weights, all_logits = [], [], []
     for token in tokens:
         word = decoder.embedding(token[None])  # (1, D)
         previous = layers[-1][0]  # s_{i-1}
@@ -142,9 +148,10 @@ def trace_bahdanau(decoder: BahdanauDecoder, memory: Memory, tokens: Tensor) -> 
         weights = masked_softmax(scores, source["mask"])  # α_ij
         context = weighted_sum(weights, source["values"][0])  # c_i = Σ α_ij h_j
         new, layers = decoder.recurrence.step(torch.cat([word, context], dim=-1), layers)  # s_i
+        all_scores.append(scores)
         all_weights.append(weights)
         all_logits.append(decoder.output(decoder.readout(new, word, context)))
-    return Trace(torch.cat(all_weights), torch.cat(all_logits))
+    return Trace(*map(torch.cat, (all_scores, all_weights, all_logits)))
 
 
 def trace_luong(decoder: LuongDecoder, memory: Memory, tokens: Tensor) -> Trace:
@@ -155,7 +162,7 @@ def trace_luong(decoder: LuongDecoder, memory: Memory, tokens: Tensor) -> Trace:
     state = decoder.start(memory)
     source, layers = state.per_source, state.per_hypothesis["layers"]
     fed = state.per_hypothesis["fed"]
-    all_weights, all_logits = [], []
+    all_scores, all_weights, all_logits = [], [], []
     for token in tokens:
         word = decoder.embedding(token[None])  # (1, D)
         new, layers = decoder.recurrence.step(torch.cat([word, fed], dim=-1), layers)  # s_i
@@ -163,9 +170,10 @@ def trace_luong(decoder: LuongDecoder, memory: Memory, tokens: Tensor) -> Trace:
         weights = masked_softmax(scores, source["mask"])  # α_ij
         context = weighted_sum(weights, source["values"][0])  # c_i = Σ α_ij h_j
         fed = decoder.attentional_map(torch.cat([context, new], dim=-1)).tanh()
+        all_scores.append(scores)
         all_weights.append(weights)
         all_logits.append(decoder.output(fed))
-    return Trace(torch.cat(all_weights), torch.cat(all_logits))
+    return Trace(*map(torch.cat, (all_scores, all_weights, all_logits)))
 
 
 TRACES: dict[str, Callable[[Any, Memory, Tensor], Trace]] = {
@@ -174,10 +182,10 @@ TRACES: dict[str, Callable[[Any, Memory, Tensor], Trace]] = {
 }
 
 
-def compare_traces(
+def run_traced(
     task: Any, example: Example, trace: Callable[[Any, Memory, Tensor], Trace]
-) -> dict[str, float]:
-    """Return the largest differences between the recomputed steps and the decoder's own."""
+) -> tuple[Trace, dict[str, float]]:
+    """Return the recomputed steps and their largest differences from the decoder's own."""
     (batch,) = task.batches([example])
     decoder = task.model.eval().decoder
     with torch.inference_mode():
@@ -187,16 +195,32 @@ def compare_traces(
             logits = decoder(tokens[None], memory).logits[0]
         ours = trace(decoder, memory, tokens)
     weights = recorded.stack()[0, 0, 0]  # (T, S)
-    return {
-        "largest difference of weights": float((ours.weights - weights).abs().max()),
-        "largest difference of logits": float((ours.logits - logits).abs().max()),
+    return ours, {
+        WEIGHTS: float((ours.weights - weights).abs().max()),
+        LOGITS: float((ours.logits - logits).abs().max()),
     }
 
 
-def _map(task: Any, example: Example) -> WordMap:
-    (attention,) = task.attend([example])
-    rows, columns = attention.labels
-    return WordMap(attention.mean(), rows, columns)
+def _steps(task: Any, trace: Trace, labels: tuple[Sequence[str], Sequence[str]]) -> Table:
+    """Return a row for each step: the attended source letter and the predicted token."""
+    target, source = labels
+    inputs = ("<sos>", *target)
+    rows = {}
+    for step, (scores, weights, logits) in enumerate(
+        zip(trace.scores, trace.weights, trace.logits, strict=True)
+    ):
+        best = int(weights.argmax())
+        probabilities = logits.softmax(-1)
+        (predicted,) = task.target.tokenizer.tokens([int(probabilities.argmax())])
+        rows[f"step {step + 1}"] = {
+            "last word y": inputs[step],
+            "attends to": source[best],
+            "its score": float(scores[best]),
+            "its weight": float(weights[best]),
+            "predicts": predicted.removeprefix("▁"),
+            "probability": float(probabilities.max()),
+        }
+    return rows
 
 
 def _step_table(step: dict[str, Tensor]) -> Table:
@@ -219,7 +243,6 @@ def _numbers(values: Tensor) -> str:
 def _claims(step: dict[str, Tensor], numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
     weights = step["weights"]
     by_hand = EXPECTED @ ENCODER_STATES
-    exact, aer = "exact targets %", "alignment error rate"
     return (
         Claim(
             "Scores ln 3, ln 5, 0, 0 give the weights 0.3, 0.5, 0.1, 0.1.",
@@ -234,20 +257,18 @@ def _claims(step: dict[str, Tensor], numbers: dict[str, dict[str, float]]) -> tu
         *(
             Claim(
                 f"{name}: the formulas give the decoder's own weights and logits at every step.",
-                f"largest differences {row['largest difference of weights']:.1g} and "
-                f"{row['largest difference of logits']:.1g}",
-                max(row["largest difference of weights"], row["largest difference of logits"])
-                < 1e-4,
+                f"largest differences {row[WEIGHTS]:.1g} and {row[LOGITS]:.1g}",
+                max(row[WEIGHTS], row[LOGITS]) < 1e-4,
             )
             for name, row in numbers.items()
         ),
         Claim(
             "Both decoders learn where to attend by backpropagation alone.",
             "; ".join(
-                f"{name}: {row[exact]:.1f} % exact, alignment error rate {row[aer]:.2f}"
+                f"{name}: {row[EXACT]:.1f} % exact, alignment error rate {row[AER]:.4f}"
                 for name, row in numbers.items()
             ),
-            all(row[exact] >= 90 for row in numbers.values()),
+            all(row[EXACT] >= 90 for row in numbers.values()),
         ),
     )
 
