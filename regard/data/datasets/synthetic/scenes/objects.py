@@ -149,7 +149,7 @@ def sample_pair(seed: int, number: int) -> Scene:
     at_least("number", number, 0)
     random = Random(f"pair {seed} {number}")
     line = random.randrange(PAIR_GRID)
-    cells = [(line, place) for place in random.sample(range(PAIR_GRID), 2)]
+    cells = [(line, cell) for cell in random.sample(range(PAIR_GRID), 2)]
     if random.random() < 0.5:
         cells = [(column, row) for row, column in cells]
     groups = []
