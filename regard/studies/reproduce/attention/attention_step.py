@@ -210,7 +210,7 @@ def _steps(task: Any, trace: Trace, labels: tuple[Sequence[str], Sequence[str]])
         zip(trace.scores, trace.weights, trace.logits, strict=True)
     ):
         best = int(weights.argmax())
-        probabilities = logits.softmax(-1)
+        probabilities = logits.log_softmax(-1).exp()
         (predicted,) = task.target.tokenizer.tokens([int(probabilities.argmax())])
         rows[f"step {step + 1}"] = {
             "last word y": inputs[step],

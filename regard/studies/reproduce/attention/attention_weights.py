@@ -145,7 +145,7 @@ def point_by_colour(scenes: list[Scene]) -> dict[str, float]:
     """Return how often the cell with the largest weight overlaps an object of the colour, in %."""
     found: dict[str, list[float]] = {"with the query %": [], "without %": [], "uniform %": []}
     for scene in scenes:
-        shares = cell_shares(scene, grid=GRID).reshape(len(scene.objects), -1)  # (objects, cells)
+        shares = cell_shares(scene, grid=GRID).reshape(len(scene.objects), -1)
         for colour in dict.fromkeys(obj.colour for obj in scene.objects):
             named = [obj.colour == colour for obj in scene.objects]
             is_covered = shares[named].sum(0) > 0
