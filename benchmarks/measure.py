@@ -28,6 +28,8 @@ from regard.core.device import find_device, seed_everything
 from regard.core.files import read_json, read_json_lines
 from regard.core.specs import TextSpec
 from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.scenes.captions import IRREGULAR_PLURALS
+from regard.data.datasets.synthetic.scenes.objects import SHAPES
 from regard.data.text.readers import write_examples
 from regard.models.build import build_model
 from regard.models.convolutional import GatedConvolution
@@ -42,6 +44,7 @@ from regard.studies.reproduce.applications.show_attend_tell import (
     CHANCE,
     EXACT,
     POINTING,
+    RELATIONS,
     attention_rows,
     measure_captions,
 )
@@ -86,8 +89,10 @@ def show_attend_tell(out: Path, options: Options) -> None:
     """Train "Show, attend and tell" on rendered scenes and write numbers and plots."""
     folder, seed = Path(options.get("folder", "runs/show-attend-tell")), options.get("seed", "1")
     test = find_data("scenes").test
-    # Scenes of three groups of objects have captions of more than 20 words.
-    shown = [example for example in test if len(example.target.split()) > 20][:5]
+    # A third group of objects is named in a relative clause.
+    shown = [example for example in test if "which" in example.target.split()][:5]
+    plurals = {IRREGULAR_PLURALS.get(shape, f"{shape}s") for shape in SHAPES}
+    words = {*SHAPES, *plurals, *RELATIONS}
     numbers, training = {}, {}
     for name, recipe in CAPTIONERS.items():
         request = Request(data=("scenes",), recipe=recipe, out=folder / name)
@@ -96,11 +101,11 @@ def show_attend_tell(out: Path, options: Options) -> None:
         metrics = folder / f"{name}-{seed}" / runs.METRICS
         training[name] = read_json(metrics)["training"]
         path = out / f"scenes-show-attend-tell{'' if name == 'soft' else f'-{name}'}.png"
-        save(path, attention_rows({name: task}, shown).figure)
+        save(path, attention_rows({name: task}, shown, words).figure)
         shrink(path)
     value = {
-        "command": f"python benchmarks/run.py scenes --set seed={seed}",
         **runs.describe_provenance(torch.device("cpu")),
+        "command": f"python benchmarks/run.py scenes --set seed={seed}",
         "seed": int(seed),
         "numbers": numbers,
         "relations": [{"claim": claim, "holds": holds(numbers)} for claim, holds in CLAIMS.items()],

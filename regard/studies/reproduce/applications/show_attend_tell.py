@@ -1,6 +1,6 @@
 """Show, attend and tell (Xu et al. 2015) on rendered images with known objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 NUM_SHOWN = 3
 """Number of images in the plot: the first of the test set."""
 
-SHOWN_WORDS = {*SHAPES, *COLOURS, *PAIR_RADII, "left", "right", "above", "below"}
+RELATIONS = ("left", "right", "above", "below")
+SHOWN_WORDS = {*SHAPES, *COLOURS, *PAIR_RADII, *RELATIONS}
 """Words whose attention is plotted."""
 
 EXACT, BLEU, POINTING, CHANCE = "exact captions %", "BLEU-4", "pointing accuracy %", "by chance %"
@@ -65,7 +66,7 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
     return Findings(
         tables={"Captions of the test set": numbers},
         claims=_claims(numbers),
-        plots={"show-attend-tell": attention_rows(tasks, test[:NUM_SHOWN])},
+        plots={"show-attend-tell": attention_rows(tasks, test[:NUM_SHOWN], SHOWN_WORDS)},
     )
 
 
@@ -116,22 +117,29 @@ def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
     )
 
 
-def attention_rows(tasks: Mapping[str, Any], examples: Sequence[Example]) -> Plot:
-    """Plot two rows for each image: the soft and the hard attention of the same caption."""
+def attention_rows(
+    tasks: Mapping[str, Any], examples: Sequence[Example], shown_words: Collection[str]
+) -> Plot:
+    """Plot the attention of words of the same caption, one row for each image and model.
+
+    Args:
+        tasks: Captioning models by name.
+        examples: Images with captions.
+        shown_words: Words whose attention is plotted.
+    """
     tiles: list[Tile] = []
     maps = {name: task.attend(examples) for name, task in tasks.items()}
     num_words = max(
-        sum(word in SHOWN_WORDS for word in example.target.split()) for example in examples
+        sum(word in shown_words for word in example.target.split()) for example in examples
     )
     for number, example in enumerate(examples):
         for name, attention in maps.items():
             plain, *words = attention_tiles(attention[number])
-            shown = [tile for tile in words if tile.caption in SHOWN_WORDS]
+            shown = [tile for tile in words if tile.caption in shown_words]
             shown += [Tile(plain.image)] * (num_words - len(shown))
             tiles += [Tile(plain.image, caption=name, note=example.target), *shown]
     caption = (
-        f"Attention weights for the words of one caption, above soft, below hard, on the first "
-        f"{len(examples)} test images, not selected; bright where large. Articles and verbs are "
-        "omitted."
+        f"Attention weights for words of the same caption, one row per model ({', '.join(tasks)}), "
+        f"on the first {len(examples)} test images, not selected; bright where large."
     )
     return Plot(sheet(tiles, columns=1 + num_words), caption)
