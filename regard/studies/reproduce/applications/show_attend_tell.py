@@ -9,6 +9,7 @@ import numpy as np
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.scenes.objects import COLOURS, PAIR_RADII, SHAPES
 from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.plots.grid import Tile, sheet
 from regard.runs.request import Request
 from regard.studies.reproduce.findings import Claim, Findings, Plot
@@ -54,7 +55,9 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
         seed: Seed of the models; the images are always the same.
         folder: Folder of the runs.
     """
-    test = find_data(DATA).test
+    splits = find_data(DATA)
+    assert isinstance(splits, Splits)
+    test = splits.test
     tasks = {
         name: train_run(
             Request(data=(DATA,), recipe=recipe, settings=(*SETTINGS, *own), out=folder / name),

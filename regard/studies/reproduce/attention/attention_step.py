@@ -18,6 +18,7 @@ from regard.attention.recording import record
 from regard.attention.scores import DotScore
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.models.decoders.bahdanau import BahdanauDecoder
 from regard.models.decoders.luong import LuongDecoder
 from regard.models.interfaces import Memory
@@ -88,8 +89,9 @@ def attention_step(seed: int, folder: Path) -> Findings:
         folder: Folder of the runs.
     """
     step = worked_step()
-    test = find_data(DATA).test
-    shown = next(one for one in test if len(one.source.split()) == SHOWN_LENGTH)
+    splits = find_data(DATA)
+    assert isinstance(splits, Splits)
+    shown = next(one for one in splits.test if len(one.source.split()) == SHOWN_LENGTH)
     numbers: dict[str, dict[str, float]] = {}
     steps: dict[str, Table] = {}
     maps: dict[str, WordMap] = {}
@@ -97,7 +99,7 @@ def attention_step(seed: int, folder: Path) -> Findings:
         out = folder / recipe.removesuffix("-laptop")
         request = Request(data=(DATA,), recipe=recipe, settings=(*SMALL, *settings), out=out)
         task = train_run(request, seed)
-        results = task.evaluate(test).results
+        results = task.evaluate(splits.test).results
         trace, differences = run_traced(task, shown, TRACES[name])
         (attention,) = task.attend([shown])
         steps[f"Steps for '{shown.source}': {name}"] = _steps(task, trace, attention.labels)

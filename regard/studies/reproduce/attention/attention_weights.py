@@ -115,7 +115,7 @@ def recall_by_pooling(seed: int) -> dict[str, float]:
 def _fit_dense(inputs: Tensor, targets: Tensor) -> Tensor:
     """Return the outputs of a dense layer with the least squared error on the first inputs."""
     with_bias = torch.cat([inputs, torch.ones(len(inputs), 1)], dim=1)
-    weight = torch.linalg.pinv(with_bias[: len(targets)]) @ targets
+    weight: Tensor = torch.linalg.pinv(with_bias[: len(targets)]) @ targets
     return with_bias @ weight
 
 

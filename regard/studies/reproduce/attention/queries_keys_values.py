@@ -114,7 +114,7 @@ def shuffle_differences(seed: int) -> dict[str, float]:
 
 
 def _selected_table(contexts: Tensor, weights: Tensor) -> Table:
-    rows = {}
+    rows: dict[str, dict[str, float | str]] = {}
     for word, key, context, row in zip(TARGET, KEYS, contexts, weights, strict=True):
         largest = float(row.max())
         attended = [

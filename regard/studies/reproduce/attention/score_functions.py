@@ -4,14 +4,16 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.attention.scores import SCORES, Score
+from regard.attention.scores import SCORES
 from regard.core.errors import ConfigError
 from regard.core.files import read_json_lines
 from regard.data.datasets.catalog import find_data
+from regard.data.splits import Splits
 from regard.plots.inputs import Points
 from regard.plots.panels import panels
 from regard.runs.folder import TRAINING_LOG
@@ -53,14 +55,15 @@ def score_functions(seed: int, folder: Path) -> Findings:
     """
     formulas = compare_formulas()
     times = measure_times()
-    test = find_data(DATA).test
+    splits = find_data(DATA)
+    assert isinstance(splits, Splits)
     numbers: dict[str, dict[str, float]] = {}
     losses: dict[str, Points] = {}
     for name in SCORES:
         settings = (*SETTINGS, f"model.decoder.score={name}")
         request = Request(data=(DATA,), recipe=RECIPE, settings=settings, out=folder / name)
         task = train_run(request, seed)
-        results = task.evaluate(test).results
+        results = task.evaluate(splits.test).results
         parameters = task.model.decoder.attention.score.parameters()
         numbers[name] = {
             EXACT: results["accuracy"].value,
@@ -79,18 +82,18 @@ def score_functions(seed: int, folder: Path) -> Findings:
     )
 
 
-def by_hand(name: str, score: Score) -> float:
+def by_hand(name: str, score: Any) -> float:
     """Return the score of `QUERY` and `KEY` by the formula, with plain numbers."""
     products = [q * k for q, k in zip(QUERY, KEY, strict=True)]
     return FORMULAS[name](score, sum(products))
 
 
-def _general(score: Score, _dot: float) -> float:
+def _general(score: Any, _dot: float) -> float:
     mapped = _multiply(score.key_map.weight, KEY)
     return sum(q * k for q, k in zip(QUERY, mapped, strict=True))
 
 
-def _additive(score: Score, _dot: float) -> float:
+def _additive(score: Any, _dot: float) -> float:
     parts = zip(
         _multiply(score.query_map.weight, QUERY),
         _multiply(score.key_map.weight, KEY),
@@ -101,12 +104,12 @@ def _additive(score: Score, _dot: float) -> float:
     return sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True))
 
 
-def _concat(score: Score, _dot: float) -> float:
+def _concat(score: Any, _dot: float) -> float:
     hidden = map(math.tanh, _multiply(score.joint_map.weight, (*QUERY, *KEY)))
     return sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True))
 
 
-def _distance(score: Score, _dot: float) -> float:
+def _distance(score: Any, _dot: float) -> float:
     width = float(score.sharpness)
     return -0.5 * sum((width * (q - k)) ** 2 for q, k in zip(QUERY, KEY, strict=True))
 
@@ -115,7 +118,7 @@ def _multiply(matrix: Tensor, vector: Sequence[float]) -> list[float]:
     return [sum(w * x for w, x in zip(row, vector, strict=True)) for row in matrix.tolist()]
 
 
-FORMULAS: dict[str, Callable[[Score, float], float]] = {
+FORMULAS: dict[str, Callable[[Any, float], float]] = {
     "dot": lambda _, dot: dot,
     "scaled_dot": lambda _, dot: dot / math.sqrt(len(QUERY)),
     "general": _general,
