@@ -78,8 +78,9 @@ def _plot(axes: "Axes", one: WordMap, *, has_values: bool) -> None:
     axes.set_xticks(range(len(one.columns)), [label(word) for word in one.columns])
     axes.set_yticks(range(len(one.rows)), [label(word) for word in one.rows])
     axes.tick_params(top=False, left=False, labeltop=True, bottom=False, labelbottom=False)
-    for tick in axes.get_xticklabels():
-        tick.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
+    if max(len(word) for word in one.columns) > 1:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
     axes.spines[:].set(visible=True, color=_FRAME)
     if has_values:
         _write_values(axes, weights, vmax)

@@ -1,12 +1,14 @@
 """Show, attend and tell (Xu et al. 2015) on rendered images with known objects."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.scenes import find_scene
 from regard.data.datasets.synthetic.scenes.objects import COLOURS, PAIR_RADII, SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -38,7 +40,10 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Recipes and overrides by the kind of attention."""
 
 NUM_SHOWN = 3
-"""Number of images in the plot: the first of the test set."""
+"""Number of images in the plot."""
+
+LIGHT = 128
+"""Minimum grey level of a light background."""
 
 RELATIONS = ("left", "right", "above", "below")
 SHOWN_WORDS = {*SHAPES, *COLOURS, *PAIR_RADII, *RELATIONS}
@@ -69,8 +74,14 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
     return Findings(
         tables={"Captions of the test set": numbers},
         claims=_claims(numbers),
-        plots={"show-attend-tell": attention_rows(tasks, test[:NUM_SHOWN], SHOWN_WORDS)},
+        plots={"show-attend-tell": attention_rows(tasks, choose_shown(test), SHOWN_WORDS)},
     )
+
+
+def choose_shown(test: Sequence[Example]) -> list[Example]:
+    """Return the first test images with a light background, on which maps are easier to see."""
+    is_light = (find_scene(example.source).background.level >= LIGHT for example in test)
+    return list(islice(compress(test, is_light), NUM_SHOWN))
 
 
 def measure_captions(task: Any, test: Sequence[Example]) -> dict[str, float]:
@@ -143,6 +154,7 @@ def attention_rows(
             tiles += [Tile(plain.image, caption=name, note=example.target), *shown]
     caption = (
         f"Attention weights for words of the same caption, one row per model ({', '.join(tasks)}), "
-        f"on the first {len(examples)} test images, not selected; bright where large."
+        f"on the first {len(examples)} test images of their kind, not selected by result; bright "
+        "where large."
     )
     return Plot(sheet(tiles, columns=1 + num_words), caption)
