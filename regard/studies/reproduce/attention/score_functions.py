@@ -101,12 +101,12 @@ def _additive(score: Any, _dot: float) -> float:
         strict=True,
     )
     hidden = [math.tanh(q + k + bias) for q, k, bias in parts]
-    return sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True))
+    return float(sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True)))
 
 
 def _concat(score: Any, _dot: float) -> float:
     hidden = map(math.tanh, _multiply(score.joint_map.weight, (*QUERY, *KEY)))
-    return sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True))
+    return float(sum(v * h for v, h in zip(score.weight.weight[0].tolist(), hidden, strict=True)))
 
 
 def _distance(score: Any, _dot: float) -> float:
