@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.errors import ConfigError, DataError
@@ -164,7 +163,7 @@ def align(
     shift = pick(STEPS, step, "--step")
     links: dict[Head, list[set[Link]]] = {}
     for weights in _word_weights(task, examples, split=split, shift=shift):
-        for head, by_word in _with_means(weights):
+        for head, by_word in with_means(weights):
             links.setdefault(head, []).append(links_from_weights(by_word))
     field = task.source.text
     assert field is not None
@@ -200,7 +199,7 @@ def _word_weights(
             yield merge_to_words(rows.numpy(), targets, sources)
 
 
-def _with_means(weights: NDArray[Any]) -> Iterator[tuple[Head, NDArray[Any]]]:
+def with_means(weights: NDArray[Any]) -> Iterator[tuple[Head, NDArray[Any]]]:
     """Yield the weights of the mean over all, over each layer's heads, and of every head."""
     num_layers, num_heads = weights.shape[:2]
     if num_layers > 1:
@@ -306,7 +305,17 @@ def as_row(result: Result) -> tuple[str, str, str]:
     )
 
 
-def mean_weights(task: Predictor, example: Example, *, split: WordSplit) -> NDArray[Any]:
-    """Return the attention weights between the words of one pair, mean over heads, for a plot."""
+def head_weights(
+    task: Predictor, example: Example, *, split: WordSplit, head: Head | None = None
+) -> NDArray[Any]:
+    """Return the attention weights between the words of one pair, (target words, source words).
+
+    Args:
+        task: A run with attention.
+        example: The pair.
+        split: How words are split.
+        head: A head; the mean over all layers and heads if not given.
+    """
     (weights,) = _word_weights(task, [example], split=split, shift=0)
-    return np.asarray(weights.mean(axis=(0, 1)))
+    by_head = dict(with_means(weights))
+    return by_head[next(iter(by_head)) if head is None else head]
