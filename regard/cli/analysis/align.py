@@ -1,11 +1,12 @@
 """`regard align`: word alignments of attention weights, and their error rate."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from regard.cli.arguments import split_arguments, split_columns
-from regard.cli.options import Columns, Device, Json, OneRun, OutFile, TestData
+from regard.cli.options import OUT, Columns, Device, Json, OneRun, TestData
 from regard.cli.output import output_to, print_json, print_table
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
@@ -56,7 +57,9 @@ def align(
     swap: Swap = False,
     columns: Columns = None,
     as_json: Json = False,
-    out: OutFile = None,
+    out: Annotated[
+        Path | None, Option(*OUT, help="A file for the links in Pharaoh format, or for --json.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Align the words of sentence pairs by attention weights.

@@ -209,6 +209,11 @@ def check_alignment(recipe: Recipe) -> None:
             "`reward.share` must be below 1 with `alignment.weight` above 0, which is part of the "
             "likelihood loss, but is 1. Set it to 0.5."
         )
+    if isinstance(recipe.model.decoder, HardXuDecoderConfig):
+        raise ConfigError(
+            "`alignment.weight` above 0 needs attention weights with gradients, but those of "
+            "`model.decoder.kind` 'xu_hard' are sampled. Set it to 0, or use 'xu_soft'."
+        )
     num_heads = getattr(recipe.model.decoder, "num_heads", 1)
     if not config.heads or not all(1 <= head <= num_heads for head in config.heads):
         raise ConfigError(

@@ -30,18 +30,22 @@ from regard.runs.request import Request
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 from regard.studies.reproduce.running import train_run
 
-NUM_TRAIN, NUM_VALID, NUM_TEST = 3_000, 100, 200
+NUM_TRAIN, NUM_VALID, NUM_TEST = 5_000, 100, 200
 MAX_WORDS = 9
 """Maximum number of words and punctuation marks of a sentence, so that training is short."""
 
-RECURRENT = ("bahdanau2015-laptop", ("train.max_epochs=10", "data.batch.max_tokens=500"))
+RECURRENT = ("bahdanau2015-laptop", ("train.max_epochs=8", "data.batch.max_tokens=500"))
 TRANSFORMER = (
     "modern-laptop",
     (
         "data.source.kind=word",
         "data.batch.max_tokens=700",
+        "model.encoder.dim=64",
         "model.encoder.num_layers=2",
+        "model.encoder.feed_forward_dim=128",
+        "model.decoder.dim=64",
         "model.decoder.num_layers=2",
+        "model.decoder.feed_forward_dim=128",
         "train.max_steps=400",
         "train.validate_every=100",
     ),
@@ -90,10 +94,11 @@ def alignments(seed: int, folder: Path) -> Findings:
     )
 
 
-def write_pairs(folder: Path) -> tuple[list[Example], list[Example]]:
+def write_pairs(folder: Path, num_train: int = NUM_TRAIN) -> tuple[list[Example], list[Example]]:
     """Write short pairs of the phrasebook with gold links; return training and test pairs."""
-    parts = splits(num_train=6 * NUM_TRAIN, num_valid=8 * NUM_VALID, num_test=8 * NUM_TEST)
-    sizes = {"train": NUM_TRAIN, "valid": NUM_VALID, "test": NUM_TEST}
+    # About a fifth of the sentences are short enough.
+    parts = splits(num_train=6 * num_train, num_valid=8 * NUM_VALID, num_test=8 * NUM_TEST)
+    sizes = {"train": num_train, "valid": NUM_VALID, "test": NUM_TEST}
     kept = {}
     for (side, size), examples in zip(sizes.items(), parts, strict=True):
         kept[side] = [one for one in examples if _num_words(one) <= MAX_WORDS][:size]
@@ -171,16 +176,11 @@ def _claims(
             found < min(baseline, numbers[UNTRAINED][AER]),
         ),
         Claim(
-            "The maps show where the order of the words differs: attention finds most of the "
-            "links two or more words from the diagonal.",
+            "Attention follows the reordering of words: it finds most of the links that are two or "
+            "more words from the diagonal.",
             f"{100 * far:.0f} % of {sum(map(len, wanted))} links; the diagonal finds "
             f"{100 * far_diagonal:.0f} %",
             far > 0.5,
-        ),
-        Claim(
-            "Attention aligns at least as well as IBM model 1, a model made for alignment.",
-            f"AER {found:.3f}; IBM model 1 {numbers[EM][AER]:.3f}",
-            found <= numbers[EM][AER],
         ),
     )
 

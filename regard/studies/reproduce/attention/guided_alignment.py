@@ -21,7 +21,8 @@ from regard.studies.reproduce.attention.alignments import (
 )
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 
-WEIGHT = 0.5
+NUM_TRAIN = 3_000
+WEIGHT = 0.2
 MODELS = {"Bahdanau": RECURRENT, "tiny Transformer": TRANSFORMER}
 LEARNED, GUIDED = "learned", "guided"
 WAYS = {LEARNED: (), GUIDED: (f"alignment.weight={WEIGHT}",)}
@@ -35,7 +36,7 @@ def guided_alignment(seed: int, folder: Path) -> Findings:
         seed: Seed of the models; the sentences are always the same.
         folder: Folder of the runs.
     """
-    _, test = write_pairs(folder)
+    _, test = write_pairs(folder, NUM_TRAIN)
     gold = gold_of(test)
     assert gold is not None
     tasks: dict[tuple[str, str], Any] = {}

@@ -7,6 +7,8 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.data.example import Example
+from regard.models.build import ModelConfig
+from regard.models.decoders.xu2015 import HardXuDecoderConfig
 from regard.runs.folder import WEIGHTS
 from regard.runs.train import train
 from regard.tasks.generation.guided_alignment import alignment_loss, find_attention, token_links
@@ -66,7 +68,7 @@ def test_loss_of_a_pair_does_not_depend_on_the_others(guided):
     (both,) = batches(guided, EXAMPLES)
     alone = batches(guided, EXAMPLES, max_sentences=1)
     total = sum(guided.loss(batch).total for batch in alone)
-    assert guided.loss(both).total == pytest.approx(float(total), rel=1e-5)
+    assert float(guided.loss(both).total.detach()) == pytest.approx(float(total.detach()), rel=1e-5)
 
 
 def test_loss_adds_the_term_and_leaves_the_likelihood(guided):
@@ -112,7 +114,7 @@ def test_resumed_weights_equal_those_of_an_uninterrupted_run(
         assert torch.equal(tensor, theirs[name]), name
 
 
-@pytest.mark.parametrize("kind", ["luong", "transformer", "convolutional"])
+@pytest.mark.parametrize("kind", ["luong", "xu_soft", "transformer", "convolution"])
 def test_every_decoder_with_attention_can_be_guided(reverse_files, tmp_path, kind):
     settings = (
         "data.batch.max_tokens=200",
@@ -154,6 +156,12 @@ def test_layer_that_does_not_exist_is_refused(reverse_files, tmp_path):
 def test_head_that_does_not_exist_is_refused():
     with pytest.raises(ConfigError, match="heads from 1 to 1, but is \\[2\\]"):
         Recipe(alignment=AlignmentConfig(weight=1, heads=(2,)))
+
+
+def test_sampled_attention_is_refused():
+    model = ModelConfig(decoder=HardXuDecoderConfig())
+    with pytest.raises(ConfigError, match="'xu_hard' are sampled"):
+        Recipe(alignment=AlignmentConfig(weight=1), model=model)
 
 
 def test_reward_alone_is_refused():
