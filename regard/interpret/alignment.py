@@ -25,8 +25,7 @@ from regard.tasks.generation.task import Predictor
 CHUNK = 500
 """Number of pairs whose attention weights are in memory together."""
 
-Step = Literal["output", "input"]
-STEPS: dict[Step, int] = {"output": 0, "input": 1}
+STEPS: dict[str, int] = {"output": 0, "input": 1}
 """Rows between a target token and its attention weights. The step that outputs a token has the
 previous token as its input; the step after it has the token itself as its input."""
 

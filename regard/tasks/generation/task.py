@@ -172,9 +172,11 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             config: Batching settings; those of the recipe if not given.
             is_shuffled: Whether to shuffle in every epoch.
         """
-        build = Batches if change is None else partial(CorruptedBatches, change=change)
+        build: Callable[..., Batches] = Batches
         if links is not None:
             build = partial(AlignedBatches, links=links)
+        elif change is not None:
+            build = partial(CorruptedBatches, change=change)
         return build(
             sources,
             targets,

@@ -19,6 +19,7 @@ from regard.interpret.alignment import (
     Gold,
     Head,
     align,
+    check_task,
     gold_of,
     halves,
     head_weights,
@@ -72,7 +73,7 @@ def alignments(seed: int, folder: Path) -> Findings:
     transformer = train_model(TRANSFORMER, seed, folder / "transformer")
     aligned = {
         BAHDANAU: align(recurrent, test, split=PUNCTUATION),
-        UNTRAINED: align(untrained_copy(recurrent), test, split=PUNCTUATION),
+        UNTRAINED: align(check_task(untrained_copy(recurrent)), test, split=PUNCTUATION),
     }
     heads = align(transformer, test, split=PUNCTUATION)
     numbers = {name: rates(gold, found.links[found.mean]) for name, found in aligned.items()} | {
