@@ -82,8 +82,10 @@ def find_attention(task: "Predictor") -> nn.Module:
 
 def token_links(
     task: "Predictor", examples: Sequence[Example], *, sources: Sequences, targets: Sequences
-) -> list[Alignment]:
+) -> list[Alignment] | None:
     """Return the links between tokens of each pair: every token of a word has its links.
+
+    None without guided alignment.
 
     Args:
         task: The task.
@@ -91,6 +93,8 @@ def token_links(
         sources: Token ids of the sources with end tokens, perhaps truncated.
         targets: Token ids of the targets with start and end tokens.
     """
+    if not task.recipe.alignment.weight:
+        return None
     find_attention(task)
     if any(isinstance(example.source, tuple) for example in examples):
         raise ConfigError(

@@ -135,10 +135,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         )
         check_positions(self.recipe.model, sources, targets)
         change = self.change_pairs(self.recipe.seed)
-        links = None
-        if self.recipe.alignment.weight:
-            kept = [examples[row] for row in self.kept]
-            links = token_links(self, kept, sources=sources, targets=targets)
+        kept = [examples[row] for row in self.kept]
+        links = token_links(self, kept, sources=sources, targets=targets)
         batches = self.pair_batches(sources, targets, change=change, links=links)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
