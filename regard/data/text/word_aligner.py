@@ -32,7 +32,7 @@ class _Cells:
     """(C,), index of the pair of source and target word type."""
     source_types: Array
     """(P,), source word type of each pair of types; 0 is NULL."""
-    gaps: Array
+    distances: Array
     """(C,), |i/n - j/m|, the distance from the diagonal of the sentence pair; 0 for NULL."""
     first: Array
     """(T,), index of the first cell of each target word, which is its NULL cell."""
@@ -72,15 +72,15 @@ def align_words(pairs: Sequence[tuple[Words, Words]], *, num_rounds: int = 5) ->
 def _build_cells(pairs: Sequence[tuple[Words, Words]]) -> _Cells:
     source_ids: dict[str, int] = {}
     target_ids: dict[str, int] = {}
-    sources, targets, gaps, counts = [], [], [], []
+    sources, targets, distances, counts = [], [], [], []
     for source, target in pairs:
         # 0 is NULL.
         row = [0, *(source_ids.setdefault(word, len(source_ids) + 1) for word in source)]
         column = [target_ids.setdefault(word, len(target_ids)) for word in target]
         places = (np.arange(len(source)) + 1) / max(len(source), 1)
         for position, word in enumerate(column):
-            gaps.append(np.abs(np.concatenate([[0.0], places - (position + 1) / len(column)])))
-            gaps[-1][0] = 0.0
+            distances.append(np.abs(np.concatenate([[0.0], places - (position + 1) / len(column)])))
+            distances[-1][0] = 0.0
             targets.append(np.full(len(row), word))
         sources.append(np.tile(np.array(row), len(column)))
         counts += [len(row)] * len(column)
@@ -89,12 +89,12 @@ def _build_cells(pairs: Sequence[tuple[Words, Words]]) -> _Cells:
     unique, types = np.unique(keys, return_inverse=True)
     sizes = np.array(counts)
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return _Cells(types, unique // num_targets, np.concatenate(gaps), first, sizes)
+    return _Cells(types, unique // num_targets, np.concatenate(distances), first, sizes)
 
 
 def _prior(cells: _Cells, tension: float) -> Array:
     """Return the prior probability of each cell given its target position, (C,)."""
-    weights = np.exp(-tension * cells.gaps)
+    weights = np.exp(-tension * cells.distances)
     weights[cells.first] = 0.0
     sums = np.repeat(np.add.reduceat(weights, cells.first), cells.counts)
     prior: Array = (1 - NULL_PROB) * weights / np.maximum(sums, 1e-300)
@@ -121,7 +121,7 @@ def _digamma(values: Array) -> Array:
 
 
 def _fit_tension(cells: _Cells, posterior: Array, tension: float) -> float:
-    """Return λ after gradient steps towards equal expected gaps under prior and posterior."""
+    """Return λ after gradient steps towards equal expected distances under prior and posterior."""
     is_null = np.zeros(len(posterior), dtype=bool)
     is_null[cells.first] = True
     linked = np.where(is_null, 0.0, posterior)
@@ -129,10 +129,10 @@ def _fit_tension(cells: _Cells, posterior: Array, tension: float) -> float:
     if not total:
         return tension
     per_target = np.repeat(np.add.reduceat(linked, cells.first), cells.counts)
-    observed = (linked * cells.gaps).sum() / total
+    observed = (linked * cells.distances).sum() / total
     for _ in range(TENSION_STEPS):
         prior = np.where(is_null, 0.0, _prior(cells, tension)) / (1 - NULL_PROB)
-        expected = (prior * per_target * cells.gaps).sum() / total
+        expected = (prior * per_target * cells.distances).sum() / total
         step = TENSION_RATE * (expected - observed)
         tension = float(np.clip(tension + step, *TENSION_LIMITS))
     return tension
