@@ -32,7 +32,7 @@ previous token as its input; the step after it has the token itself as its input
 
 @dataclass(frozen=True)
 class WordSplit:
-    """How texts are split into the words that links count."""
+    """Split of texts into the words that links count."""
 
     name: Literal["whitespace", "punctuation"]
     """`whitespace` as in Pharaoh files; `punctuation`: every mark is a word of its own, as in the
@@ -312,7 +312,7 @@ def head_weights(
     Args:
         task: A run with attention.
         example: The pair.
-        split: How words are split.
+        split: The split of texts into words.
         head: A head; the mean over all layers and heads if not given.
     """
     (weights,) = _word_weights(task, [example], split=split, shift=0)

@@ -77,9 +77,11 @@ def _build_cells(pairs: Sequence[tuple[Words, Words]]) -> _Cells:
         # 0 is NULL.
         row = [0, *(source_ids.setdefault(word, len(source_ids) + 1) for word in source)]
         column = [target_ids.setdefault(word, len(target_ids)) for word in target]
-        places = (np.arange(len(source)) + 1) / max(len(source), 1)
+        relative = (np.arange(len(source)) + 1) / max(len(source), 1)
         for position, word in enumerate(column):
-            distances.append(np.abs(np.concatenate([[0.0], places - (position + 1) / len(column)])))
+            distances.append(
+                np.abs(np.concatenate([[0.0], relative - (position + 1) / len(column)]))
+            )
             distances[-1][0] = 0.0
             targets.append(np.full(len(row), word))
         sources.append(np.tile(np.array(row), len(column)))
