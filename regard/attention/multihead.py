@@ -3,8 +3,15 @@
 import torch
 from torch import Tensor
 
-from regard.attention.attend import Attention, attend
+from regard.attention.attend import (
+    Attention,
+    attend,
+    masked_softmax,
+    scaled_dot,
+    weighted_sum,
+)
 from regard.attention.cache import KeyValueCache
+from regard.attention.masks import causal_mask
 from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
 from regard.core.module import Linear
@@ -13,8 +20,10 @@ KeyValue = tuple[Tensor, Tensor]
 """Projected keys and values, each (B, H, K, E)."""
 
 
-def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
-    """Compute self-attention without parameters: queries, keys and values are the inputs.
+def simplified_self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
+    """Compute simplified self-attention: a_ij = softmax_j(x_i · x_j), y_i = Σ_j a_ij x_j.
+
+    Queries, keys and values are the inputs; there are no parameters and no scaling.
 
     Args:
         inputs: (B, L, D).
@@ -23,10 +32,24 @@ def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, 
     Returns:
         The contexts (B, L, D) and the weights (B, L, L).
     """
-    one_head = inputs[:, None]  # (B, 1, L, D)
-    context, weights = attend(one_head, one_head, one_head, is_causal=is_causal, needs_weights=True)
-    assert weights is not None
-    return context[:, 0], weights[:, 0]
+    return _attend_to_self(inputs, inputs @ inputs.mT, is_causal)
+
+
+def scaled_self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
+    """Compute self-attention without parameters, scaled: a_ij = softmax_j(x_i · x_j / √D).
+
+    Arguments and results are those of `simplified_self_attention`.
+    """
+    return _attend_to_self(inputs, scaled_dot(inputs, inputs), is_causal)
+
+
+def _attend_to_self(inputs: Tensor, scores: Tensor, is_causal: bool) -> tuple[Tensor, Tensor]:
+    """Return contexts (B, L, D) and weights (B, L, L) of scores (B, L, L)."""
+    length = inputs.shape[1]
+    weights = masked_softmax(
+        scores, causal_mask(length, length, inputs.device) if is_causal else None
+    )
+    return weighted_sum(weights, inputs), weights
 
 
 class MultiHeadAttention(Attention):
@@ -201,4 +224,6 @@ def _split(projected: Tensor, head_dim: int) -> Tensor:
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    print("weights of self-attention:", self_attention(torch.randn(1, 4, 8))[1][0], sep="\n")
+    inputs = torch.randn(1, 4, 8)
+    print("simplified self-attention:", simplified_self_attention(inputs)[1][0], sep="\n")
+    print("scaled self-attention:", scaled_self_attention(inputs)[1][0], sep="\n")

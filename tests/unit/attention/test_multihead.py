@@ -4,7 +4,12 @@ from torch import nn
 
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal_mask
-from regard.attention.multihead import CrossAttention, SelfAttention, self_attention
+from regard.attention.multihead import (
+    CrossAttention,
+    SelfAttention,
+    scaled_self_attention,
+    simplified_self_attention,
+)
 from regard.attention.positions import POSITIONS, sinusoids
 from regard.core.errors import ConfigError
 
@@ -157,36 +162,48 @@ def test_key_heads_that_do_not_divide_the_heads_are_refused():
         CrossAttention(dim=8, num_heads=4, num_key_heads=3)
 
 
-def test_parameter_free_self_attention_is_the_softmax_of_products():
+WITHOUT_PARAMETERS = {simplified_self_attention: 1.0, scaled_self_attention: 3**0.5}
+"""Self-attention without parameters, and the divisor of its scores for width 3."""
+without_parameters = pytest.mark.parametrize(
+    "self_attention", WITHOUT_PARAMETERS, ids=lambda function: function.__name__
+)
+
+
+@without_parameters
+def test_self_attention_without_parameters_is_the_softmax_of_products(self_attention):
     inputs = torch.randn(2, 5, 3)
     contexts, weights = self_attention(inputs)
     for row in range(2):
-        powers = (inputs[row] @ inputs[row].T / 3**0.5).exp()
+        powers = (inputs[row] @ inputs[row].T / WITHOUT_PARAMETERS[self_attention]).exp()
         expected = powers / powers.sum(-1, keepdim=True)
         assert torch.allclose(weights[row], expected, atol=1e-6)
         assert torch.allclose(contexts[row], expected @ inputs[row], atol=1e-6)
 
 
-def test_causal_self_attention_covers_earlier_positions_only():
+@without_parameters
+def test_causal_self_attention_covers_earlier_positions_only(self_attention):
     _, weights = self_attention(torch.randn(1, 5, 3), is_causal=True)
     for i, row in enumerate(weights[0].tolist()):
         assert [weight > 0 for weight in row] == [j <= i for j in range(5)]
 
 
-def test_first_causal_context_is_the_first_input():
+@without_parameters
+def test_first_causal_context_is_the_first_input(self_attention):
     inputs = torch.randn(2, 5, 3)
     contexts, _ = self_attention(inputs, is_causal=True)
     assert torch.allclose(contexts[:, 0], inputs[:, 0])
 
 
-def test_permuted_inputs_give_permuted_outputs():
+@without_parameters
+def test_permuted_inputs_give_permuted_outputs(self_attention):
     inputs, order = torch.randn(1, 5, 6), torch.tensor([3, 0, 4, 1, 2])
     contexts, _ = self_attention(inputs)
     permuted, _ = self_attention(inputs[:, order])
     assert torch.allclose(permuted, contexts[:, order], atol=1e-6)
 
 
-def test_added_positions_encode_the_order():
+@without_parameters
+def test_added_positions_encode_the_order(self_attention):
     inputs, order = torch.randn(1, 5, 6), torch.tensor([3, 0, 4, 1, 2])
     positions = sinusoids(torch.arange(5), 6)
     contexts, _ = self_attention(inputs + positions)
