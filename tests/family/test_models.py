@@ -34,7 +34,7 @@ PRECISIONS = {"full": False, "mixed": True}
 
 def describe(configs):
     """Return settings with the labels of their kind and of what differs within a kind."""
-    names = ("kind", "cell", "is_bidirectional", "span", "summary", "stem")
+    names = ("kind", "cell", "is_bidirectional", "span", "readout", "summary", "stem")
     return {
         label: Choice(
             config, {name: str(getattr(config, name)) for name in names if hasattr(config, name)}

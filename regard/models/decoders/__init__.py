@@ -7,6 +7,10 @@ from regard.models.decoders.cho import ChoDecoder, ChoDecoderConfig
 from regard.models.decoders.convolutional import ConvolutionDecoder, ConvolutionDecoderConfig
 from regard.models.decoders.luong import LuongDecoder, LuongDecoderConfig
 from regard.models.decoders.prefix_lm import PrefixDecoder, PrefixDecoderConfig
+from regard.models.decoders.recurrent_prefix_lm import (
+    RecurrentPrefixDecoder,
+    RecurrentPrefixDecoderConfig,
+)
 from regard.models.decoders.sutskever import SutskeverDecoder, SutskeverDecoderConfig
 from regard.models.decoders.transformer import TransformerDecoder, TransformerDecoderConfig
 from regard.models.decoders.xu2015 import (
@@ -27,6 +31,7 @@ DecoderConfig = (
     | ConvolutionDecoderConfig
     | TransformerDecoderConfig
     | PrefixDecoderConfig
+    | RecurrentPrefixDecoderConfig
 )
 DECODERS: dict[type, Callable[..., Decoder]] = {
     SutskeverDecoderConfig: SutskeverDecoder,
@@ -38,4 +43,5 @@ DECODERS: dict[type, Callable[..., Decoder]] = {
     ConvolutionDecoderConfig: ConvolutionDecoder,
     TransformerDecoderConfig: TransformerDecoder,
     PrefixDecoderConfig: PrefixDecoder,
+    RecurrentPrefixDecoderConfig: RecurrentPrefixDecoder,
 }

@@ -3,21 +3,26 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
+
 from regard.attention.spans import GlobalAttention
 from regard.models.decoders.recurrent import (
     AttentiveDecoderConfig,
     ContextFirstDecoder,
-    MaxoutReadout,
-    SummaryBridge,
+    ContextInputConfig,
 )
+from regard.models.interfaces import LayerStates, map_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
-class BahdanauDecoderConfig(AttentiveDecoderConfig):
-    """Hyperparameters of the decoder; the paper uses the additive score."""
+class BahdanauDecoderConfig(ContextInputConfig, AttentiveDecoderConfig):
+    """Hyperparameters of the decoder; the paper uses the additive score and maxout."""
 
     kind: Literal["bahdanau"] = "bahdanau"
     """Kind of decoder."""
+    is_recurrent: bool = True
+    """Whether the last state is an input of the step; otherwise s_i = f(y_{i-1}, c_i), and the last
+    state is the query only."""
 
 
 class BahdanauDecoder(ContextFirstDecoder):
@@ -28,8 +33,15 @@ class BahdanauDecoder(ContextFirstDecoder):
     """
 
     def __init__(self, config: BahdanauDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        readout_dim = config.embedding_dim
-        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=config.readout_dim)
         self.attention = GlobalAttention(config.build_score(memory_dim))
-        self.bridge = SummaryBridge(config, memory_dim)
-        self.readout = MaxoutReadout(config, memory_dim)
+        self.bridge = config.build_bridge(memory_dim)
+        self.readout = config.build_readout(memory_dim)
+        self.is_recurrent = config.is_recurrent
+
+    def carry_over(self, layers: LayerStates) -> LayerStates:
+        """Return the states that the recurrent step continues: the last ones, or zeros."""
+        if self.is_recurrent:
+            return layers
+        zeros: LayerStates = map_tensors(layers, torch.zeros_like)
+        return zeros

@@ -6,27 +6,25 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.models.decoders.recurrent import MaxoutReadout, RecurrentDecoder, SummaryBridge
+from regard.models.decoders.recurrent import ContextInputConfig, RecurrentDecoder
 from regard.models.interfaces import Memory, State, repeat_rows
-from regard.models.recurrent import RecurrentConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoDecoderConfig(RecurrentConfig):
-    """Hyperparameters of the decoder."""
+class ChoDecoderConfig(ContextInputConfig):
+    """Hyperparameters of the decoder; the paper uses s_0 = tanh(W c) and maxout."""
 
     kind: Literal["cho"] = "cho"
     """Kind of decoder."""
 
 
 class ChoDecoder(RecurrentDecoder):
-    """Recurrent decoder with s_0 = tanh(W c) and the context c as input of every step."""
+    """Recurrent decoder with the context c as input of every step: s_t = f(y_{t-1}, s_{t-1}, c)."""
 
     def __init__(self, config: ChoDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        readout_dim = config.embedding_dim
-        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
-        self.bridge = SummaryBridge(config, memory_dim)
-        self.readout = MaxoutReadout(config, memory_dim)
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=config.readout_dim)
+        self.bridge = config.build_bridge(memory_dim)
+        self.readout = config.build_readout(memory_dim)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
         """Return the fixed context."""

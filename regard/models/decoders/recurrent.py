@@ -1,6 +1,8 @@
 """Base classes of recurrent decoders: hyperparameters, initial states, step loop, readouts."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -8,10 +10,39 @@ from torch import Tensor, nn
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.config import Positive
+from regard.core.errors import ConfigError
 from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.core.tables import pick
 from regard.models.interfaces import Decoder, LayerStates, Memory, State, by_sentence, repeat_rows
 from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors
+
+StartKind = Literal["tanh", "copy", "dense"]
+ReadoutKind = Literal["maxout", "linear"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextInputConfig(RecurrentConfig):
+    """Hyperparameters of recurrent decoders whose input is [y; c], embedding and context."""
+
+    start: StartKind = "tanh"
+    """Initial state s_0 from the fixed context c: tanh(W c); a copy of the final encoder states,
+    which needs equal widths; or two dense layers."""
+    readout: ReadoutKind = "maxout"
+    """Input of the output layer: maxout of state, embedding and context, or the state alone, which
+    makes the logits linear in the state."""
+
+    @property
+    def readout_dim(self) -> int:
+        """Width of the readout."""
+        return pick(READOUTS, self.readout, "readout").width(self)
+
+    def build_bridge(self, memory_dim: int) -> nn.Module:
+        """Build the layers that compute the initial states."""
+        return pick(STARTS, self.start, "start")(self, memory_dim)
+
+    def build_readout(self, context_dim: int) -> "Readout":
+        """Build the readout of states, embeddings and contexts."""
+        return pick(READOUTS, self.readout, "readout")(self, context_dim)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +87,16 @@ class RecurrentDecoder(Decoder):
         """Compute the inputs of all steps from the memory, once per sentence."""
         return {}
 
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embed tokens (B·W, T), (B·W, T, D)."""
+        return self.embedding(tokens)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process tokens (B·W, T) with the state alone; return logits and the next state."""
+        embedded = self.dropout(self.embed(tokens))  # (B·W, T, D)
+        states, layers = self.recurrence(embedded, state.per_hypothesis["layers"])
+        return self.output(self.dropout(states)), State(state.per_source, {"layers": layers})
+
 
 class AttentiveDecoder(RecurrentDecoder):
     """Recurrent decoder with attention. The state of the attention is part of the decoder state."""
@@ -76,7 +117,7 @@ class AttentiveDecoder(RecurrentDecoder):
 class ContextFirstDecoder(AttentiveDecoder):
     """Recurrent decoder that attends with its last state: s_i = f(s_{i-1}, y_{i-1}, c_i)."""
 
-    readout: "MaxoutReadout"
+    readout: "Readout"
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
@@ -95,7 +136,8 @@ class ContextFirstDecoder(AttentiveDecoder):
             attention_state = by_sentence(attention[:, None], batch)
             attended = self.attention(query, state.per_source, attention_state)
             context = self.gate_context(attended.context.flatten(0, 1), hidden)  # (B·W, D)
-            output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
+            inputs = torch.cat([word, context], dim=-1)
+            output, layers = self.recurrence.step(inputs, self.carry_over(layers))
             attention = self.attention.advance(attention, attended.weights.flatten(0, 1))
             outputs.append(output)
             contexts.append(context)
@@ -108,6 +150,10 @@ class ContextFirstDecoder(AttentiveDecoder):
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Gate the context (B·W, D) by the state `hidden` (B·W, D); by default, no gate."""
         return context
+
+    def carry_over(self, layers: LayerStates) -> LayerStates:
+        """Return the states that the recurrent step continues; by default, those of last step."""
+        return layers
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Combine states, input embeddings and contexts, (B·W, T, D) each, for the output layer."""
@@ -161,7 +207,65 @@ class SummaryBridge(Module):
         return tuple(layers)
 
 
-class MaxoutReadout(Module):
+class CopyBridge(FinalStateBridge):
+    """Initial decoder states equal to the final encoder states: s_0 = h_T, without a transform."""
+
+    def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
+        if memory_dim != config.dim:
+            raise ConfigError(
+                f"`decoder.start` 'copy' needs `decoder.dim` equal to the width of the encoder "
+                f"states ({memory_dim}), but it is {config.dim}. Set `decoder.dim` to "
+                f"{memory_dim}, or `decoder.start` to 'tanh'."
+            )
+        super().__init__(config, memory_dim)
+
+
+class DenseBridge(SummaryBridge):
+    """Initial decoder states from dense layers: s_0 = tanh(W c') with c' = tanh(V c)."""
+
+    def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
+        super().__init__(config, memory_dim)
+        self.hidden_map = Linear(memory_dim, memory_dim)
+
+    def forward(self, memory: Memory) -> LayerStates:
+        """Return the initial state of each decoder layer. The c of an LSTM starts at zero."""
+        return super().forward(replace(memory, summary=self.hidden_map(memory.summary).tanh()))
+
+
+STARTS: dict[StartKind, Callable[[RecurrentConfig, int], nn.Module]] = {
+    "tanh": SummaryBridge,
+    "copy": CopyBridge,
+    "dense": DenseBridge,
+}
+"""Initial states of decoders by name."""
+
+
+class Readout(Module):
+    """Base class of readouts: states, input embeddings and contexts → input of the output layer."""
+
+    def __init__(self, config: RecurrentConfig, context_dim: int) -> None:
+        super().__init__()
+
+    @staticmethod
+    def width(config: RecurrentConfig) -> int:
+        """Return the width of the readout."""
+        raise NotImplementedError
+
+
+class StateReadout(Readout):
+    """The state alone: z_t = W s_t + b."""
+
+    @staticmethod
+    def width(config: RecurrentConfig) -> int:
+        """Return the width of the states."""
+        return config.dim
+
+    def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
+        """Return the states (..., D)."""
+        return states
+
+
+class MaxoutReadout(Readout):
     """Deep output g(s, y, c): a maxout layer over state, input embedding and context.
 
     Cho et al. 2014, appendix; Bahdanau et al. 2015, appendix A.2.2. It uses the new state s_i, like
@@ -169,12 +273,21 @@ class MaxoutReadout(Module):
     """
 
     def __init__(self, config: RecurrentConfig, context_dim: int) -> None:
-        super().__init__()
+        super().__init__(config, context_dim)
         joint_dim = config.dim + config.embedding_dim + context_dim
         self.joint_map = Linear(joint_dim, 2 * config.embedding_dim)
+
+    @staticmethod
+    def width(config: RecurrentConfig) -> int:
+        """Return the width of the embeddings."""
+        return config.embedding_dim
 
     def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Combine three (..., D) tensors into one readout, (..., D)."""
         joined: Tensor = self.joint_map(torch.cat([states, embedded, contexts], dim=-1))
         pairs = joined.view(*joined.shape[:-1], -1, 2)
         return pairs.amax(-1)  # (..., D)
+
+
+READOUTS: dict[ReadoutKind, type[Readout]] = {"maxout": MaxoutReadout, "linear": StateReadout}
+"""Readouts of decoders by name."""

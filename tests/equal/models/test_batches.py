@@ -5,9 +5,9 @@ import torch
 
 from regard.attention.recording import record
 from regard.training.checkpoint import load_weights, save_weights
-from tests.fixtures.variants import ATTENTION, MODELS, MONOTONIC, TRANSFORMERS
+from tests.fixtures.variants import ATTENTION, FORMS, MODELS, MONOTONIC, TRANSFORMERS
 
-pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION)
+pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION, FORMS)
 
 
 def same(ours, theirs):

@@ -9,9 +9,9 @@ from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.settings import SearchConfig
 from tests.fixtures.inputs import END, PAD, START
-from tests.fixtures.variants import ATTENTION, MODELS, TRANSFORMERS
+from tests.fixtures.variants import ATTENTION, FORMS, MODELS, TRANSFORMERS
 
-pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION)
+pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION, FORMS)
 
 MAX_LENGTHS = [9, 8, 4]
 

@@ -5,9 +5,9 @@ import torch
 
 from regard.attention.cache import KeyValueCache
 from regard.models.interfaces import map_tensors, reorder
-from tests.fixtures.variants import ATTENTION, MODELS, TRANSFORMERS
+from tests.fixtures.variants import ATTENTION, FORMS, MODELS, TRANSFORMERS
 
-pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION)
+pytestmark = pytest.mark.matrix("config", MODELS, TRANSFORMERS, ATTENTION, FORMS)
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,30 @@ def test_steps_follow_the_paper(decoder, memory, gru_by_hand, maxout_by_hand):
             assert torch.allclose(maps.stack()[row, 0, 0, position, :length], weights, atol=1e-6)
 
 
+def test_step_without_the_last_state_depends_on_word_and_context_only(memory, gru_by_hand):
+    torch.manual_seed(0)
+    config = BahdanauDecoderConfig(
+        start="copy",
+        readout="linear",
+        is_recurrent=False,
+        embedding_dim=3,
+        dim=4,
+        attention_dim=5,
+    )
+    decoder = BahdanauDecoder(config, 9, memory_dim=4).eval()
+    targets = torch.tensor([[2, 5, 8]] * 3)
+    logits = decoder(targets, memory).logits
+    for row, length in enumerate(LENGTHS):
+        keys = memory.states[row, :length]
+        hidden = memory.final[-1][0][row]
+        for position, token in enumerate(targets[row]):
+            context = align(decoder.attention.score, hidden, keys) @ keys
+            inputs = torch.cat([decoder.embedding.weight[token], context])
+            hidden = gru_by_hand(decoder.recurrence.sequence, inputs, torch.zeros(4))
+            expected = decoder.output.weight @ hidden + decoder.output.bias
+            assert torch.allclose(logits[row, position], expected, atol=1e-5)
+
+
 def test_keys_are_prepared_once_per_sentence(decoder, memory):
     state = decoder.start(memory, beams=4)
     assert state.per_source["keys"].shape == (3, 5, 5)

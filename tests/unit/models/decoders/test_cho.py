@@ -26,3 +26,19 @@ def test_context_is_stored_once_per_sentence(memory):
     logits, _ = decoder.step(torch.full((9, 1), 5), state)
     once, _ = decoder.step(torch.full((3, 1), 5), decoder.start(memory))
     assert torch.allclose(logits, once.repeat_interleave(3, dim=0), atol=1e-6)
+
+
+def test_lecture_form_copies_the_last_state_and_has_a_linear_output(memory, gru_by_hand):
+    torch.manual_seed(0)
+    config = ChoDecoderConfig(start="copy", readout="linear", embedding_dim=3, dim=4)
+    decoder = ChoDecoder(config, 9, memory_dim=4).eval()
+    targets = torch.tensor([[2, 5, 8]] * 3)
+    logits = decoder(targets, memory).logits
+    for row in range(3):
+        hidden = memory.final[-1][0][row]
+        for position, token in enumerate(targets[row]):
+            inputs = torch.cat([decoder.embedding.weight[token], memory.summary[row]])
+            hidden = gru_by_hand(decoder.recurrence.sequence, inputs, hidden)
+            expected = decoder.output.weight @ hidden + decoder.output.bias
+            assert torch.allclose(logits[row, position], expected, atol=1e-5)
+    assert not list(decoder.bridge.parameters()) + list(decoder.readout.parameters())

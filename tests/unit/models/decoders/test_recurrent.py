@@ -4,8 +4,16 @@ import torch
 from regard.core.errors import ConfigError
 from regard.models.decoders import DECODERS
 from regard.models.decoders.recurrent import (
+    READOUTS,
+    STARTS,
+    ContextInputConfig,
+    CopyBridge,
+    DenseBridge,
     FinalStateBridge,
     MaxoutReadout,
+    ReadoutKind,
+    StartKind,
+    StateReadout,
     SummaryBridge,
 )
 from regard.models.interfaces import Memory
@@ -75,6 +83,41 @@ def test_summary_bridge_is_a_dense_layer_with_tanh(memory):
 def test_lstm_cell_state_starts_at_zero_with_a_summary(memory):
     layers = SummaryBridge(RecurrentConfig(cell="lstm", dim=6), 4)(memory)
     assert torch.equal(layers[0][1], torch.zeros(3, 6))
+
+
+def test_copied_states_are_the_final_states_of_the_encoder(memory):
+    layers = CopyBridge(RecurrentConfig(cell="lstm", dim=4, num_layers=2), 4)(memory)
+    for layer, final in zip(layers, memory.final, strict=True):
+        assert all(ours is theirs for ours, theirs in zip(layer, final, strict=True))
+
+
+def test_states_of_another_width_cannot_be_copied():
+    message = (
+        r"^`decoder\.start` 'copy' needs `decoder\.dim` equal to the width of the encoder states "
+        r"\(4\), but it is 6\. Set `decoder\.dim` to 4, or `decoder\.start` to 'tanh'\.$"
+    )
+    with pytest.raises(ConfigError, match=message):
+        CopyBridge(RecurrentConfig(dim=6), 4)
+
+
+def test_dense_bridge_has_two_layers(memory):
+    bridge = DenseBridge(RecurrentConfig(cell="lstm", dim=6, num_layers=2), 4)
+    for layer, dense in zip(bridge(memory), bridge.maps, strict=True):
+        expected = dense(bridge.hidden_map(memory.summary).tanh()).tanh()
+        assert torch.equal(layer[0], expected)
+        assert torch.equal(layer[1], torch.zeros(3, 6))
+
+
+@pytest.mark.parametrize(("kind", "table"), [(StartKind, STARTS), (ReadoutKind, READOUTS)])
+def test_tables_have_the_names_of_the_settings(kind, table):
+    assert set(kind.__args__) == set(table)
+
+
+def test_linear_readout_is_the_state():
+    states = torch.randn(2, 3)
+    config = ContextInputConfig(readout="linear", dim=3, embedding_dim=4)
+    assert StateReadout(config, 5)(states, torch.randn(2, 4), torch.randn(2, 5)) is states
+    assert config.readout_dim == 3
 
 
 def test_maxout_takes_the_larger_of_each_pair(maxout_by_hand):
