@@ -1,0 +1,27 @@
+from types import SimpleNamespace
+
+from regard.data.example import Example
+from regard.studies.reproduce.encoder_decoders.small_models import (
+    measure_by_length,
+    sample_numbers,
+)
+
+
+def test_test_numbers_have_the_given_lengths_and_do_not_occur_in_training():
+    data = sample_numbers(500, max_digits=5, num_tests=7)
+    assert {length: len(examples) for length, examples in data.tests.items()} == {
+        length: 7 for length in range(2, 6)
+    }
+    sources = set()
+    for length, examples in data.tests.items():
+        assert all(len(example.source.split()) == length for example in examples)
+        sources |= {example.source for example in examples}
+    assert len(data.train) == 500
+    assert not sources & {example.source for example in data.train}
+
+
+def test_accuracy_is_measured_by_length():
+    tests = {2: [Example("1 2", "twelve"), Example("1 3", "thirteen")], 3: [Example("1 0 0", "x")]}
+    answers = {"1 2": "twelve", "1 3": "thirty", "1 0 0": "x"}
+    task = SimpleNamespace(best_texts=lambda sources: [answers[source] for source in sources])
+    assert measure_by_length(task, tests) == {2: 50, 3: 100}
