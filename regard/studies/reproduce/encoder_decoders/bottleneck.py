@@ -8,9 +8,12 @@ from typing import Any
 from regard.data.example import Example
 from regard.plots.curves import lines
 from regard.studies.reproduce.encoder_decoders.small_models import (
+    MIN_DIGITS,
+    Scores,
     measure_by_length,
     rnn,
     sample_numbers,
+    tables_by_length,
     train_models,
 )
 from regard.studies.reproduce.findings import Claim, Findings, Plot
@@ -41,8 +44,8 @@ MODELS: dict[str, tuple[str, ...]] = {name_fixed(dim): (*rnn(dim), *LECTURE) for
 }
 """Overrides that make each model: the forms are equal except for the context."""
 
-NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 12, 60
-SHORT, LONG = range(2, 5), range(10, MAX_DIGITS + 1)
+NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 9, 60
+SHORT, LONG = range(MIN_DIGITS, 5), range(8, MAX_DIGITS + 1)
 """Lengths, in digits, that count as short and as long."""
 
 
@@ -55,7 +58,7 @@ def bottleneck(seed: int, folder: Path) -> Findings:
     """
     data = sample_numbers(NUM_TRAIN, max_digits=MAX_DIGITS, num_tests=NUM_TESTS)
     tasks = train_models(MODELS, data, seed=seed, folder=folder)
-    by_length = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
+    results = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
     num_attended = count_attended(tasks[ATTENTION], data.tests[MAX_DIGITS])
     return Findings(
         tables={
@@ -63,19 +66,16 @@ def bottleneck(seed: int, folder: Path) -> Findings:
                 name: {
                     "parameters": tasks[name].num_parameters,
                     **{
-                        f"{lengths[0]}–{lengths[-1]} digits, exact %": _mean(values, lengths)
+                        f"BLEU, {lengths[0]}–{lengths[-1]} digits": scores.mean_bleu(lengths)
                         for lengths in (SHORT, LONG)
                     },
                 }
-                for name, values in by_length.items()
+                for name, scores in results.items()
             },
-            "Exact predictions in % by number of digits": {
-                name: {str(length): value for length, value in values.items()}
-                for name, values in by_length.items()
-            },
+            **tables_by_length(results),
         },
-        claims=_claims(by_length, num_attended),
-        plots={"bottleneck": _plot(by_length)},
+        claims=_claims(results, num_attended),
+        plots={"bottleneck": _plot(results)},
     )
 
 
@@ -85,13 +85,9 @@ def count_attended(task: Any, examples: Sequence[Example]) -> float:
     return mean(len(set(one.weights[0, 0].argmax(-1).tolist())) for one in maps)
 
 
-def _mean(values: Mapping[int, float], lengths: Sequence[int]) -> float:
-    return mean(values[length] for length in lengths)
-
-
-def _claims(by_length: Mapping[str, Mapping[int, float]], num_attended: float) -> tuple[Claim, ...]:
+def _claims(results: Mapping[str, Scores], num_attended: float) -> tuple[Claim, ...]:
     short, long = (
-        {name: _mean(values, lengths) for name, values in by_length.items()}
+        {name: scores.mean_bleu(lengths) for name, scores in results.items()}
         for lengths in (SHORT, LONG)
     )
     narrow, middle, wide = map(name_fixed, WIDTHS)
@@ -99,25 +95,25 @@ def _claims(by_length: Mapping[str, Mapping[int, float]], num_attended: float) -
     return (
         Claim(
             "With one vector for the whole source, long sources are worse.",
-            f"c of 64: {short[middle]:.0f} % exact for {SHORT[0]} to {SHORT[-1]} digits, "
-            f"{long[middle]:.0f} % for {LONG[0]} to {LONG[-1]}.",
+            f"c of {WIDTHS[1]}: {short[middle]:.0f} BLEU for {SHORT[0]} to {SHORT[-1]} digits, "
+            f"{long[middle]:.0f} for {LONG[0]} to {LONG[-1]}.",
             fall > 20,
         ),
         Claim(
             "The vector is a harsh compression: a wider one holds more.",
-            f"{LONG[0]} to {LONG[-1]} digits: {long[narrow]:.0f} % with {WIDTHS[0]} numbers, "
-            f"{long[middle]:.0f} % with {WIDTHS[1]}, {long[wide]:.0f} % with {WIDTHS[2]}.",
+            f"{LONG[0]} to {LONG[-1]} digits: {long[narrow]:.0f} BLEU with {WIDTHS[0]} numbers, "
+            f"{long[middle]:.0f} with {WIDTHS[1]}, {long[wide]:.0f} with {WIDTHS[2]}.",
             long[narrow] < long[middle] < long[wide],
         ),
         Claim(
-            "A context per step cures it: with attention, accuracy falls less with length.",
-            f"From {short[ATTENTION]:.0f} to {long[ATTENTION]:.0f} %, by {kept:.0f} points instead "
-            f"of {fall:.0f}.",
+            "A context per step cures it: with attention, the score falls less with length.",
+            f"From {short[ATTENTION]:.0f} to {long[ATTENTION]:.0f} BLEU, by {kept:.0f} instead of "
+            f"{fall:.0f}.",
             kept < fall / 2,
         ),
         Claim(
             "With attention, long sources are better than with a wider fixed context.",
-            f"{long[ATTENTION]:.0f} % with attention over states of 64, {long[wide]:.0f} % with "
+            f"{long[ATTENTION]:.0f} BLEU with attention over states of 64, {long[wide]:.0f} with "
             f"one vector of {WIDTHS[2]}.",
             long[ATTENTION] > long[wide],
         ),
@@ -130,17 +126,17 @@ def _claims(by_length: Mapping[str, Mapping[int, float]], num_attended: float) -
     )
 
 
-def _plot(by_length: Mapping[str, Mapping[int, float]]) -> Plot:
+def _plot(results: Mapping[str, Scores]) -> Plot:
     figure = lines(
         {
-            name: [(float(length), value) for length, value in values.items()]
-            for name, values in by_length.items()
+            name: [(float(length), value) for length, value in scores.bleu.items()]
+            for name, scores in results.items()
         },
         x_label="digits of the source",
-        y_label="exact %",
+        y_label="BLEU",
     )
     return Plot(
         figure,
-        f"Exactly spelled numbers by source length, {NUM_TESTS} test numbers of each. All models "
-        "had the same number of updates.",
+        f"BLEU by source length, {NUM_TESTS} test numbers of each. All models had the same number "
+        "of updates.",
     )

@@ -10,16 +10,18 @@ import torch
 from torch import Tensor
 
 from regard.data.example import Example
-from regard.metrics.text.bleu import bleu
 from regard.models.decoders import RecurrentPrefixDecoder
 from regard.models.interfaces import Memory, State
 from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import lines
 from regard.plots.panels import panels
 from regard.studies.reproduce.encoder_decoders.small_models import (
+    MIN_DIGITS,
+    Scores,
     measure_by_length,
     rnn,
     sample_numbers,
+    tables_by_length,
     train_models,
 )
 from regard.studies.reproduce.findings import Claim, Findings, Plot
@@ -57,11 +59,9 @@ FORMS: dict[str, tuple[str, ...]] = {
 }
 """Overrides that make each model, by name."""
 
-NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 9, 60
-SHORT, LONG = range(2, 5), range(7, MAX_DIGITS + 1)
+NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 7, 60
+SHORT, LONG = range(MIN_DIGITS, 5), range(6, MAX_DIGITS + 1)
 """Lengths, in digits, that count as short and as long."""
-
-PARAMETERS, EXACT, BLEU = "parameters", "exact %", "BLEU"
 
 
 def encoder_decoders(seed: int, folder: Path) -> Findings:
@@ -73,7 +73,7 @@ def encoder_decoders(seed: int, folder: Path) -> Findings:
     """
     data = sample_numbers(NUM_TRAIN, max_digits=MAX_DIGITS, num_tests=NUM_TESTS)
     tasks = train_models(FORMS, data, seed=seed, folder=folder)
-    by_length = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
+    results = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
     longest = data.tests[MAX_DIGITS]
     influence = {
         name: measure_influence(tasks[name], longest, seed=seed) for name in (ONE_SEQUENCE, INPUT)
@@ -81,20 +81,22 @@ def encoder_decoders(seed: int, folder: Path) -> Findings:
     return Findings(
         tables={
             "Models": {
-                name: _summarise(task, by_length[name], data.tests) for name, task in tasks.items()
+                name: {
+                    "parameters": tasks[name].num_parameters,
+                    "BLEU": mean(scores.bleu.values()),
+                    "exact %": mean(scores.exact.values()),
+                }
+                for name, scores in results.items()
             },
-            "Exact predictions in % by number of digits": {
-                name: {str(length): value for length, value in values.items()}
-                for name, values in by_length.items()
-            },
+            **tables_by_length(results),
             "Influence of c on the logits by target position, first position = 1": {
                 name: {str(position): value for position, value in enumerate(values, start=1)}
                 for name, values in influence.items()
             },
         },
-        claims=_claims(by_length, influence),
+        claims=_claims(results, influence),
         plots={
-            "encoder-decoders": _plot_lengths(by_length),
+            "encoder-decoders": _plot_lengths(results),
             "encoder-decoders-influence": _plot_influence(influence),
         },
     )
@@ -119,7 +121,7 @@ def measure_influence(task: Any, examples: Sequence[Example], *, seed: int) -> l
     z_t are the logits and v is a random vector, so the mean square is that of the whole Jacobian.
     Positions that some target lacks are left out.
     """
-    (batch,) = task.batches(examples)
+    (batch,) = task.batches(examples, replace(task.recipe.data.batch, max_tokens=10_000))
     context, state = start_from(task.model, task.encode_batch(batch))
     logits, _ = task.model.step(batch.target[:, :-1], state)  # (B, T, V)
     generator = torch.Generator().manual_seed(seed)
@@ -132,28 +134,15 @@ def measure_influence(task: Any, examples: Sequence[Example], *, seed: int) -> l
     return [norm / norms[0] for norm in norms]
 
 
-def _summarise(
-    task: Any, by_length: Mapping[int, float], tests: Mapping[int, Sequence[Example]]
-) -> dict[str, float]:
-    examples = [example for group in tests.values() for example in group]
-    predicted = task.best_texts([example.source for example in examples])
-    score = bleu(predicted, [[example.target] for example in examples])
-    return {
-        PARAMETERS: task.num_parameters,
-        EXACT: mean(by_length.values()),
-        BLEU: score.value,
-    }
-
-
 def _claims(
-    by_length: Mapping[str, Mapping[int, float]], influence: Mapping[str, Sequence[float]]
+    results: Mapping[str, Scores], influence: Mapping[str, Sequence[float]]
 ) -> tuple[Claim, ...]:
     short, long = (
-        {name: mean(values[length] for length in lengths) for name, values in by_length.items()}
+        {name: scores.mean_bleu(lengths) for name, scores in results.items()}
         for lengths in (SHORT, LONG)
     )
-    fixed = [name for name in by_length if name != BAHDANAU]
-    falls = {name: short[name] - long[name] for name in by_length}
+    fixed = [name for name in results if name != BAHDANAU]
+    falls = {name: short[name] - long[name] for name in fixed}
     smallest = min(fixed, key=lambda name: falls[name])
     best = max(fixed, key=lambda name: long[name])
     last = {name: values[-1] for name, values in influence.items()}
@@ -162,8 +151,8 @@ def _claims(
         Claim(
             "Every form maps a source of any length to one vector c and generates the target "
             "from it.",
-            f"Exact for {min(SHORT)} to {max(SHORT)} digits: "
-            + ", ".join(f"{name} {short[name]:.0f} %" for name in by_length)
+            f"BLEU for {SHORT[0]} to {SHORT[-1]} digits: "
+            + ", ".join(f"{name} {short[name]:.0f}" for name in results)
             + ".",
             min(short.values()) > 50,
         ),
@@ -180,34 +169,34 @@ def _claims(
         ),
         Claim(
             "With a fixed context, long sources are worse than short ones.",
-            f"The smallest loss from {min(SHORT)}–{max(SHORT)} to {min(LONG)}–{max(LONG)} digits "
-            f"is {falls[smallest]:.0f} points ({smallest}).",
+            f"The smallest loss from {SHORT[0]}–{SHORT[-1]} to {LONG[0]}–{LONG[-1]} digits is "
+            f"{falls[smallest]:.0f} BLEU ({smallest}).",
             falls[smallest] > 5,
         ),
         Claim(
             "With attention, long sources are better than with any fixed context.",
-            f"{min(LONG)} to {max(LONG)} digits: {long[BAHDANAU]:.0f} % exact with attention; the "
-            f"best fixed context has {long[best]:.0f} % ({best}).",
+            f"{LONG[0]} to {LONG[-1]} digits: {long[BAHDANAU]:.0f} BLEU with attention; the best "
+            f"fixed context has {long[best]:.0f} ({best}).",
             long[BAHDANAU] > long[best],
         ),
     )
 
 
-def _plot_lengths(by_length: Mapping[str, Mapping[int, float]]) -> Plot:
-    attention = list(by_length[BAHDANAU].items())
+def _plot_lengths(results: Mapping[str, Scores]) -> Plot:
+    attention = list(results[BAHDANAU].bleu.items())
     figure = panels(
         {
-            name: {"this model": list(values.items()), "attention": attention}
-            for name, values in by_length.items()
+            name: {"this model": list(scores.bleu.items()), "attention": attention}
+            for name, scores in results.items()
             if name != BAHDANAU
         },
         x_label="digits of the source",
-        y_label="exact %",
+        y_label="BLEU",
     )
     return Plot(
         figure,
-        "Exactly spelled numbers by source length, for each form with a fixed context and, for "
-        "comparison, with attention. All models have the same widths and the same training.",
+        "BLEU by source length for each form with a fixed context and, for comparison, with "
+        "attention. All models have the same widths and the same training.",
     )
 
 

@@ -4,15 +4,17 @@ A source is a number, digit by digit (`4 0 7`); its target is the number in word
 seven`). The source length is the number of digits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from regard.data.datasets.synthetic.toys import numbers
 from regard.data.example import Example
 from regard.data.splits import drop_overlap
 from regard.data.text.readers import write_examples
+from regard.metrics.text.bleu import bleu
 from regard.metrics.text.error_rates import accuracy
 from regard.runs.request import Request
 from regard.studies.reproduce.running import train_run
@@ -21,18 +23,21 @@ RECIPE = "cho2014-laptop"
 """Recipe that the settings of all models override."""
 
 TRAINING = (
-    "data.batch.max_tokens=1000",
+    "data.batch.max_tokens=250",
     "data.batch.max_length=60",
     "model.init.scale=1.0",
     "train.max_epochs=0",
-    "train.max_steps=600",
-    "train.validate_every=600",
-    "train.optimizer.learning_rate=0.006",
+    "train.max_steps=1200",
+    "train.validate_every=1200",
+    "train.optimizer.learning_rate=0.01",
     "train.schedule.warmup_steps=50",
     "validation.metric=loss",
     "search.beams=1",
 )
 """Overrides of all models: batches, initialisation, number of updates, learning rate and search."""
+
+MIN_DIGITS = 3
+"""Shorter numbers are too few to train and test on."""
 
 EMBEDDING_DIM = 64
 NUM_VALID = 100
@@ -51,14 +56,14 @@ class NumberData:
 
 
 def sample_numbers(num_train: int, *, max_digits: int, num_tests: int) -> NumberData:
-    """Sample numbers of 2 to `max_digits` digits, `num_tests` test examples per length."""
-    lengths = range(2, max_digits + 1)
+    """Sample numbers of `MIN_DIGITS` to `max_digits` digits, `num_tests` tests per length."""
+    lengths = range(MIN_DIGITS, max_digits + 1)
     tests = {
         length: numbers(num_tests, seed=DATA_SEED + length, limits=(length, length))
         for length in lengths
     }
     held_out = [example for examples in tests.values() for example in examples]
-    sampled = numbers(num_train + len(held_out), seed=DATA_SEED, limits=(2, max_digits))
+    sampled = numbers(num_train + len(held_out), seed=DATA_SEED, limits=(MIN_DIGITS, max_digits))
     return NumberData(drop_overlap(sampled, held_out)[0][:num_train], tests)
 
 
@@ -112,10 +117,40 @@ def train_models(
     }
 
 
-def measure_by_length(task: Any, tests: Mapping[int, Sequence[Example]]) -> dict[int, float]:
-    """Return the percentage of exactly correct predictions by source length."""
-    found = {}
+@dataclass(frozen=True)
+class Scores:
+    """Metrics of one model by source length."""
+
+    bleu: Mapping[int, float]
+    exact: Mapping[int, float]
+    """Percentage of predictions without an error."""
+
+    def mean_bleu(self, lengths: Iterable[int]) -> float:
+        """Return the mean BLEU of several lengths."""
+        return mean(self.bleu[length] for length in lengths)
+
+
+def measure_by_length(task: Any, tests: Mapping[int, Sequence[Example]]) -> Scores:
+    """Score the predictions of a task for test examples of each length."""
+    scores: dict[int, float] = {}
+    exact: dict[int, float] = {}
     for length, examples in tests.items():
         predicted = task.best_texts([example.source for example in examples])
-        found[length] = accuracy(predicted, [[example.target] for example in examples]).value
-    return found
+        targets = [[example.target] for example in examples]
+        scores[length] = bleu(predicted, targets).value
+        exact[length] = accuracy(predicted, targets).value
+    return Scores(scores, exact)
+
+
+def tables_by_length(results: Mapping[str, Scores]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return tables of BLEU and of exact predictions by length, by heading."""
+    return {
+        "BLEU by number of digits": {
+            name: {str(length): value for length, value in scores.bleu.items()}
+            for name, scores in results.items()
+        },
+        "Exact predictions in % by number of digits": {
+            name: {str(length): value for length, value in scores.exact.items()}
+            for name, scores in results.items()
+        },
+    }

@@ -12,7 +12,7 @@ from regard.studies.reproduce.encoder_decoders.bottleneck import (
     count_attended,
     name_fixed,
 )
-from regard.studies.reproduce.encoder_decoders.small_models import RECIPE, TRAINING
+from regard.studies.reproduce.encoder_decoders.small_models import RECIPE, TRAINING, Scores
 
 
 def test_models_differ_in_the_context_only():
@@ -39,11 +39,11 @@ def test_most_attended_positions_are_counted_once():
 def make_claims(*, narrow=5.0, middle=20.0, wide=40.0, attention=90.0, num_attended=10.0):
     """Return whether each claim holds for made-up results on long sources."""
     long = dict(zip(MODELS, (narrow, middle, wide, attention), strict=True))
-    by_length = {
-        name: {length: 95.0 if length < 5 else value for length in range(2, 13)}
+    results = {
+        name: Scores({length: 95.0 if length < 5 else value for length in range(3, 10)}, {})
         for name, value in long.items()
     }
-    return [claim.holds for claim in _claims(by_length, num_attended)]
+    return [claim.holds for claim in _claims(results, num_attended)]
 
 
 def test_claims_hold_if_the_numbers_support_them():

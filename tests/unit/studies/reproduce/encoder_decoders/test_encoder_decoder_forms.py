@@ -21,7 +21,7 @@ from regard.studies.reproduce.encoder_decoders.encoder_decoder_forms import (
     measure_influence,
     start_from,
 )
-from regard.studies.reproduce.encoder_decoders.small_models import RECIPE, TRAINING
+from regard.studies.reproduce.encoder_decoders.small_models import RECIPE, TRAINING, Scores
 
 SIZES = {"embedding_dim": 6, "dim": 6}
 MODELS = {
@@ -73,7 +73,8 @@ def test_influence_is_the_norm_of_the_derivative(model, sentences):
     batch = Batch(sentences.source, sentences.mask, sentences.targets, mask, rows=(0, 1, 2))
     task = SimpleNamespace(
         model=model,
-        batches=lambda examples: [batch],
+        batches=lambda examples, config: [batch],
+        recipe=load_recipe(RECIPE),
         encode_batch=lambda batch: model.encode(batch.source, batch.source_mask),
     )
     influence = measure_influence(task, [], seed=3)
@@ -94,13 +95,13 @@ def test_influence_is_the_norm_of_the_derivative(model, sentences):
 
 def make_claims(*, attention=98.0, long=20.0, last=0.1):
     """Return whether each claim holds for made-up results."""
-    lengths = range(2, 10)
-    fixed = {length: 90.0 if length < 6 else long for length in lengths}
-    by_length = {name: fixed for name in FORMS} | {
-        BAHDANAU: {length: attention for length in lengths}
+    lengths = range(3, 8)
+    fixed = Scores({length: 90.0 if length < 5 else long for length in lengths}, {})
+    results = {name: fixed for name in FORMS} | {
+        BAHDANAU: Scores(dict.fromkeys(lengths, attention), {})
     }
     influence = {ONE_SEQUENCE: [1.0, last], INPUT: [1.0, 0.5]}
-    return [claim.holds for claim in _claims(by_length, influence)]
+    return [claim.holds for claim in _claims(results, influence)]
 
 
 def test_claims_hold_if_the_numbers_support_them():
