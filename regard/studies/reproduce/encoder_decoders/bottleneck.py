@@ -8,11 +8,11 @@ from typing import Any
 from regard.data.example import Example
 from regard.plots.curves import lines
 from regard.studies.reproduce.encoder_decoders.small_models import (
-    MIN_DIGITS,
+    MIN_LENGTH,
     Scores,
     measure_by_length,
     rnn,
-    sample_numbers,
+    sample_digits,
     tables_by_length,
     train_models,
 )
@@ -44,22 +44,22 @@ MODELS: dict[str, tuple[str, ...]] = {name_fixed(dim): (*rnn(dim), *LECTURE) for
 }
 """Overrides that make each model: the forms are equal except for the context."""
 
-NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 9, 60
-SHORT, LONG = range(MIN_DIGITS, 5), range(8, MAX_DIGITS + 1)
-"""Lengths, in digits, that count as short and as long."""
+NUM_TRAIN, MAX_LENGTH, NUM_TESTS = 10_000, 12, 60
+SHORT, LONG = range(MIN_LENGTH, 6), range(11, MAX_LENGTH + 1)
+"""Source lengths that count as short and as long."""
 
 
 def bottleneck(seed: int, folder: Path) -> Findings:
     """Train models with a fixed context and with attention, and compare them by source length.
 
     Args:
-        seed: Seed of the models; the numbers are always the same.
+        seed: Seed of the models; the data are always the same.
         folder: Folder of the runs.
     """
-    data = sample_numbers(NUM_TRAIN, max_digits=MAX_DIGITS, num_tests=NUM_TESTS)
+    data = sample_digits(NUM_TRAIN, max_length=MAX_LENGTH, num_tests=NUM_TESTS)
     tasks = train_models(MODELS, data, seed=seed, folder=folder)
     results = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
-    num_attended = count_attended(tasks[ATTENTION], data.tests[MAX_DIGITS])
+    num_attended = count_attended(tasks[ATTENTION], data.tests[MAX_LENGTH])
     return Findings(
         tables={
             "Models": {
@@ -80,7 +80,7 @@ def bottleneck(seed: int, folder: Path) -> Findings:
 
 
 def count_attended(task: Any, examples: Sequence[Example]) -> float:
-    """Return the mean number of source positions that some target word attends to most."""
+    """Return the mean number of source positions that some target token attends to most."""
     maps = task.attend(examples)
     return mean(len(set(one.weights[0, 0].argmax(-1).tolist())) for one in maps)
 
@@ -119,9 +119,9 @@ def _claims(results: Mapping[str, Scores], num_attended: float) -> tuple[Claim, 
         ),
         Claim(
             "The steps need different information.",
-            f"On average {num_attended:.1f} of the {MAX_DIGITS} digits and the end token are the "
-            "most attended position of some word.",
-            num_attended > MAX_DIGITS / 2,
+            f"On average {num_attended:.1f} of the {MAX_LENGTH} digits and the end token are the "
+            "most attended position of some target digit.",
+            num_attended > MAX_LENGTH / 2,
         ),
     )
 
@@ -137,6 +137,6 @@ def _plot(results: Mapping[str, Scores]) -> Plot:
     )
     return Plot(
         figure,
-        f"BLEU by source length, {NUM_TESTS} test numbers of each. All models had the same number "
-        "of updates.",
+        f"BLEU by source length, {NUM_TESTS} test sequences of each. All models had the same "
+        "number of updates.",
     )

@@ -10,17 +10,18 @@ import torch
 from torch import Tensor
 
 from regard.data.example import Example
+from regard.interpret.probes import untrained_copy
 from regard.models.decoders import RecurrentPrefixDecoder
 from regard.models.interfaces import Memory, State
 from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import lines
 from regard.plots.panels import panels
 from regard.studies.reproduce.encoder_decoders.small_models import (
-    MIN_DIGITS,
+    MIN_LENGTH,
     Scores,
     measure_by_length,
     rnn,
-    sample_numbers,
+    sample_digits,
     tables_by_length,
     train_models,
 )
@@ -59,25 +60,37 @@ FORMS: dict[str, tuple[str, ...]] = {
 }
 """Overrides that make each model, by name."""
 
-NUM_TRAIN, MAX_DIGITS, NUM_TESTS = 8_000, 7, 60
-SHORT, LONG = range(MIN_DIGITS, 5), range(6, MAX_DIGITS + 1)
-"""Lengths, in digits, that count as short and as long."""
+NUM_TRAIN, MAX_LENGTH, NUM_TESTS = 10_000, 9, 60
+SHORT, LONG = range(MIN_LENGTH, 6), range(8, MAX_LENGTH + 1)
+"""Source lengths that count as short and as long."""
+
+WANING = (ONE_SEQUENCE, INPUT)
+"""Models in which the context is followed over the target: given once, and at every step."""
+
+BEFORE, AFTER = "before training", "after training"
+NUM_ENDS = 3
+"""Number of positions that count as the first and as the last of a target."""
 
 
 def encoder_decoders(seed: int, folder: Path) -> Findings:
     """Train all forms and compare them by source length.
 
     Args:
-        seed: Seed of the models; the numbers are always the same.
+        seed: Seed of the models; the data are always the same.
         folder: Folder of the runs.
     """
-    data = sample_numbers(NUM_TRAIN, max_digits=MAX_DIGITS, num_tests=NUM_TESTS)
+    data = sample_digits(NUM_TRAIN, max_length=MAX_LENGTH, num_tests=NUM_TESTS)
     tasks = train_models(FORMS, data, seed=seed, folder=folder)
     results = {name: measure_by_length(task, data.tests) for name, task in tasks.items()}
-    longest = data.tests[MAX_DIGITS]
+    longest = data.tests[MAX_LENGTH]
     influence = {
-        name: measure_influence(tasks[name], longest, seed=seed) for name in (ONE_SEQUENCE, INPUT)
+        BEFORE: {
+            name: measure_influence(untrained_copy(tasks[name]), longest, seed=seed)
+            for name in WANING
+        },
+        AFTER: {name: measure_influence(tasks[name], longest, seed=seed) for name in WANING},
     }
+    by_position = {name: measure_positions(task, longest) for name, task in tasks.items()}
     return Findings(
         tables={
             "Models": {
@@ -89,17 +102,32 @@ def encoder_decoders(seed: int, folder: Path) -> Findings:
                 for name, scores in results.items()
             },
             **tables_by_length(results),
+            f"Correct digits in % by target position, sources of {MAX_LENGTH} digits": {
+                name: _number(values) for name, values in by_position.items()
+            },
             "Influence of c on the logits by target position, first position = 1": {
-                name: {str(position): value for position, value in enumerate(values, start=1)}
-                for name, values in influence.items()
+                f"{name}, {time}": _number(values)
+                for time, models in influence.items()
+                for name, values in models.items()
             },
         },
-        claims=_claims(results, influence),
+        claims=_claims(results, influence[BEFORE], by_position),
         plots={
             "encoder-decoders": _plot_lengths(results),
+            "encoder-decoders-positions": _plot_positions(by_position),
             "encoder-decoders-influence": _plot_influence(influence),
         },
     )
+
+
+def _number(values: Sequence[float]) -> dict[str, float]:
+    return {str(position): value for position, value in enumerate(values, start=1)}
+
+
+def measure_positions(task: Any, examples: Sequence[Example]) -> list[float]:
+    """Return the percentage of correct words by target position, after the true words before."""
+    correct = task.correct_words(examples)  # a row per example, all of one length
+    return [100 * mean(column) for column in zip(*correct, strict=True)]
 
 
 def start_from(model: EncoderDecoder, memory: Memory) -> tuple[Tensor, State]:
@@ -135,8 +163,17 @@ def measure_influence(task: Any, examples: Sequence[Example], *, seed: int) -> l
 
 
 def _claims(
-    results: Mapping[str, Scores], influence: Mapping[str, Sequence[float]]
+    results: Mapping[str, Scores],
+    untrained: Mapping[str, Sequence[float]],
+    by_position: Mapping[str, Sequence[float]],
 ) -> tuple[Claim, ...]:
+    """Compare the models.
+
+    Args:
+        results: BLEU by source length.
+        untrained: Influence of c by target position, before training.
+        by_position: Percentage of correct digits by target position.
+    """
     short, long = (
         {name: scores.mean_bleu(lengths) for name, scores in results.items()}
         for lengths in (SHORT, LONG)
@@ -145,8 +182,11 @@ def _claims(
     falls = {name: short[name] - long[name] for name in fixed}
     smallest = min(fixed, key=lambda name: falls[name])
     best = max(fixed, key=lambda name: long[name])
-    last = {name: values[-1] for name, values in influence.items()}
-    num_positions = len(influence[ONE_SEQUENCE])
+    once, always = (untrained[name][-1] for name in WANING)
+    first, last = (
+        {name: mean(values[ends]) for name, values in by_position.items()}
+        for ends in (slice(NUM_ENDS), slice(-NUM_ENDS, None))
+    )
     return (
         Claim(
             "Every form maps a source of any length to one vector c and generates the target "
@@ -157,15 +197,18 @@ def _claims(
             min(short.values()) > 50,
         ),
         Claim(
-            "In one sequence, c wanes as the output grows.",
-            f"The influence of c on the logits at position {num_positions} is "
-            f"{last[ONE_SEQUENCE]:.2f} of that at the first.",
-            last[ONE_SEQUENCE] < 0.5,
+            "In one sequence, c wanes as the output grows; as an input of every step, it does not.",
+            f"Before training, the influence of c on the logits at position "
+            f"{len(untrained[INPUT])} is {once:.2f} of that at the first in one sequence, and "
+            f"{always:.2f} with [y; c].",
+            once < 0.5 < always,
         ),
         Claim(
-            "If c is an input of every step, it wanes less.",
-            f"{last[INPUT]:.2f} at position {num_positions}, against {last[ONE_SEQUENCE]:.2f}.",
-            last[INPUT] > last[ONE_SEQUENCE],
+            "In one sequence, later outputs suffer more than with c as an input of every step.",
+            f"Correct digits at the first and at the last {NUM_ENDS} positions: "
+            + ", ".join(f"{name} {first[name]:.0f} and {last[name]:.0f} %" for name in WANING)
+            + ".",
+            first[ONE_SEQUENCE] - last[ONE_SEQUENCE] > first[INPUT] - last[INPUT],
         ),
         Claim(
             "With a fixed context, long sources are worse than short ones.",
@@ -200,11 +243,24 @@ def _plot_lengths(results: Mapping[str, Scores]) -> Plot:
     )
 
 
-def _plot_influence(influence: Mapping[str, Sequence[float]]) -> Plot:
+def _plot_positions(by_position: Mapping[str, Sequence[float]]) -> Plot:
     figure = lines(
+        {name: _points(values) for name, values in by_position.items()},
+        x_label="target position",
+        y_label="correct digits in %",
+    )
+    return Plot(
+        figure,
+        f"Correct digits by target position for sources of {MAX_LENGTH} digits, each predicted "
+        "after the true digits before it.",
+    )
+
+
+def _plot_influence(influence: Mapping[str, Mapping[str, Sequence[float]]]) -> Plot:
+    figure = panels(
         {
-            name: [(float(position), value) for position, value in enumerate(values, start=1)]
-            for name, values in influence.items()
+            time: {name: _points(values) for name, values in models.items()}
+            for time, models in influence.items()
         },
         x_label="target position t",
         y_label="‖∂z_t / ∂c‖, t = 1: 1",
@@ -212,6 +268,10 @@ def _plot_influence(influence: Mapping[str, Sequence[float]]) -> Plot:
     return Plot(
         figure,
         "Influence of the context c on the logits z_t, relative to the first position, on the test "
-        f"numbers of {MAX_DIGITS} digits. In one sequence, c is the initial state only; with "
+        f"sequences of {MAX_LENGTH} digits. In one sequence, c is the initial state only; with "
         "[y; c], it is an input of every step.",
     )
+
+
+def _points(values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(float(position), value) for position, value in enumerate(values, start=1)]

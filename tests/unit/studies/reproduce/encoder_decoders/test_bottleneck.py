@@ -40,7 +40,7 @@ def make_claims(*, narrow=5.0, middle=20.0, wide=40.0, attention=90.0, num_atten
     """Return whether each claim holds for made-up results on long sources."""
     long = dict(zip(MODELS, (narrow, middle, wide, attention), strict=True))
     results = {
-        name: Scores({length: 95.0 if length < 5 else value for length in range(3, 10)}, {})
+        name: Scores({length: 95.0 if length < 6 else value for length in range(4, 13)}, {})
         for name, value in long.items()
     }
     return [claim.holds for claim in _claims(results, num_attended)]

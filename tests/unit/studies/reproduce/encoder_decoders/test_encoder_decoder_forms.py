@@ -19,6 +19,7 @@ from regard.studies.reproduce.encoder_decoders.encoder_decoder_forms import (
     SUTSKEVER,
     _claims,
     measure_influence,
+    measure_positions,
     start_from,
 )
 from regard.studies.reproduce.encoder_decoders.small_models import RECIPE, TRAINING, Scores
@@ -93,15 +94,22 @@ def test_influence_is_the_norm_of_the_derivative(model, sentences):
     assert influence[3] == pytest.approx(norms[1] / norms[0], rel=1e-4)
 
 
-def make_claims(*, attention=98.0, long=20.0, last=0.1):
+def test_correct_words_are_counted_by_position():
+    rows = [(True, True, False), (True, False, False)]
+    task = SimpleNamespace(correct_words=lambda examples: rows)
+    assert measure_positions(task, []) == [100, 50, 0]
+
+
+def make_claims(*, attention=98.0, long=20.0, once=0.1, last=10.0):
     """Return whether each claim holds for made-up results."""
-    lengths = range(3, 8)
-    fixed = Scores({length: 90.0 if length < 5 else long for length in lengths}, {})
+    lengths = range(4, 10)
+    fixed = Scores({length: 90.0 if length < 6 else long for length in lengths}, {})
     results = {name: fixed for name in FORMS} | {
         BAHDANAU: Scores(dict.fromkeys(lengths, attention), {})
     }
-    influence = {ONE_SEQUENCE: [1.0, last], INPUT: [1.0, 0.5]}
-    return [claim.holds for claim in _claims(results, influence)]
+    influence = {ONE_SEQUENCE: [1.0, once], INPUT: [1.0, 0.9]}
+    by_position = {ONE_SEQUENCE: [90.0] * 6 + [last] * 3, INPUT: [90.0] * 6 + [70.0] * 3}
+    return [claim.holds for claim in _claims(results, influence, by_position)]
 
 
 def test_claims_hold_if_the_numbers_support_them():
@@ -113,7 +121,8 @@ def test_claims_hold_if_the_numbers_support_them():
     [
         ({"attention": 10.0}, {0, 4}),
         ({"long": 89.0}, {3}),
-        ({"last": 0.6}, {1, 2}),
+        ({"once": 0.6}, {1}),
+        ({"last": 80.0}, {2}),
     ],
 )
 def test_claims_fail_if_the_numbers_contradict_them(changes, fails):

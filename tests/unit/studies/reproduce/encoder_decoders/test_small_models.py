@@ -4,19 +4,20 @@ from regard.data.example import Example
 from regard.studies.reproduce.encoder_decoders.small_models import (
     Scores,
     measure_by_length,
-    sample_numbers,
+    sample_digits,
     tables_by_length,
 )
 
 
-def test_test_numbers_have_the_given_lengths_and_do_not_occur_in_training():
-    data = sample_numbers(500, max_digits=5, num_tests=7)
+def test_test_sequences_have_the_given_lengths_and_do_not_occur_in_training():
+    data = sample_digits(500, max_length=6, num_tests=7)
     assert {length: len(examples) for length, examples in data.tests.items()} == {
-        length: 7 for length in range(3, 6)
+        length: 7 for length in range(4, 7)
     }
     sources = set()
     for length, examples in data.tests.items():
         assert all(len(example.source.split()) == length for example in examples)
+        assert all(example.source == example.target for example in examples)
         sources |= {example.source for example in examples}
     assert len(data.train) == 500
     assert not sources & {example.source for example in data.train}
