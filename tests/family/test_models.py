@@ -16,12 +16,13 @@ from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
     LuongDecoderConfig,
+    RecurrentPrefixDecoderConfig,
     TransformerDecoderConfig,
 )
 from regard.models.encoders import ENCODERS
 from regard.models.encoders.mlp import MlpEncoder
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.models.encoders.tables import TEXT_ENCODERS
+from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.layers import FEED_FORWARDS, NORMS, SequenceBatchNorm
 from regard.training.checkpoint import load_weights, save_weights
@@ -57,7 +58,14 @@ def build_config(encoder, decoder, copying, ties):
 
 def is_valid(encoder, decoder, copying, ties):
     has_table = isinstance(encoder, tuple(TEXT_ENCODERS))
-    return can_copy(encoder, decoder, copying) and (has_table or ties != "all")
+    # With these large weights, a vanilla recurrence over the positions of an image or a video
+    # amplifies rounding errors.
+    is_unstable = (
+        isinstance(decoder, RecurrentPrefixDecoderConfig)
+        and decoder.cell == "vanilla"
+        and not isinstance(encoder, TokenEncoderConfig)
+    )
+    return can_copy(encoder, decoder, copying) and (has_table or ties != "all") and not is_unstable
 
 
 TINY_MODELS = Matrix(
