@@ -157,7 +157,8 @@ class ContextFirstDecoder(AttentiveDecoder):
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Combine states, input embeddings and contexts, (B·W, T, D) each, for the output layer."""
-        return self.readout(states, embedded, contexts)
+        readout: Tensor = self.readout(states, embedded, contexts)
+        return readout
 
 
 class FinalStateBridge(Module):
@@ -232,7 +233,7 @@ class DenseBridge(SummaryBridge):
         return super().forward(replace(memory, summary=self.hidden_map(memory.summary).tanh()))
 
 
-STARTS: dict[StartKind, Callable[[RecurrentConfig, int], nn.Module]] = {
+STARTS: dict[str, Callable[[RecurrentConfig, int], nn.Module]] = {
     "tanh": SummaryBridge,
     "copy": CopyBridge,
     "dense": DenseBridge,
@@ -289,5 +290,5 @@ class MaxoutReadout(Readout):
         return pairs.amax(-1)  # (..., D)
 
 
-READOUTS: dict[ReadoutKind, type[Readout]] = {"maxout": MaxoutReadout, "linear": StateReadout}
+READOUTS: dict[str, type[Readout]] = {"maxout": MaxoutReadout, "linear": StateReadout}
 """Readouts of decoders by name."""

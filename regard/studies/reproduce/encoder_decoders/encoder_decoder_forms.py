@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.data.example import Example
 from regard.interpret.probes import untrained_copy
-from regard.models.decoders import RecurrentPrefixDecoder
+from regard.models.decoders.recurrent_prefix_lm import RecurrentPrefixDecoder
 from regard.models.interfaces import Memory, State
 from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import lines
