@@ -50,5 +50,5 @@ class RecurrentPrefixDecoder(RecurrentDecoder):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Embed tokens (B·W, T) on the scale of the source, (B·W, T, D)."""
-        embedded: Tensor = self.embedding(tokens)
-        return embedded * self.scale
+        embedded: Tensor = self.embedding(tokens) * self.scale
+        return embedded
