@@ -18,8 +18,10 @@ from regard.studies.reproduce.encoder_decoders.small_models import (
 )
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 
-WIDTHS = (32, 64, 128)
-"""Widths of the fixed context c."""
+RATES = {32: 0.01, 64: 0.01, 128: 0.005}
+"""Learning rates by width of the fixed context c; 0.01 is too high for the widest."""
+
+WIDTHS = tuple(RATES)
 
 ATTENTION = "attention, states of 64"
 

@@ -26,7 +26,7 @@ def test_models_differ_in_the_context_only():
     assert (2 * attention.encoder.dim, attention.decoder.dim) == (64, 64)
     for recipe in recipes.values():
         assert (recipe.model.decoder.start, recipe.model.decoder.readout) == ("copy", "linear")
-        assert recipe.train == recipes[ATTENTION].train
+        assert recipe.train.max_steps == recipes[ATTENTION].train.max_steps
 
 
 def test_most_attended_positions_are_counted_once():
