@@ -30,7 +30,7 @@ from regard.studies.reproduce.findings import Claim, Findings, Plot
 DIM = 64
 """Width of embeddings and states."""
 
-ONE_SEQUENCE, INPUT, DENSE = "one sequence (001a)", "[y; c], s₀ = h_T (000, 001b)", "dense s₀ (002)"
+ONE_SEQUENCE, INPUT, DENSE = "one sequence (001a)", "c at every step (000, 001b)", "dense s₀ (002)"
 CHO, SUTSKEVER, BAHDANAU = "Cho 2014", "Sutskever 2014", "Bahdanau 2015 (attention)"
 
 FORMS: dict[str, tuple[str, ...]] = {
@@ -200,7 +200,7 @@ def _claims(
             "In one sequence, c wanes as the output grows; as an input of every step, it does not.",
             f"Before training, the influence of c on the logits at position "
             f"{len(untrained[INPUT])} is {once:.2f} of that at the first in one sequence, and "
-            f"{always:.2f} with [y; c].",
+            f"{always:.2f} with c at every step.",
             once < 0.5 < always,
         ),
         Claim(
@@ -268,8 +268,7 @@ def _plot_influence(influence: Mapping[str, Mapping[str, Sequence[float]]]) -> P
     return Plot(
         figure,
         "Influence of the context c on the logits z_t, relative to the first position, on the test "
-        f"sequences of {MAX_LENGTH} digits. In one sequence, c is the initial state only; with "
-        "[y; c], it is an input of every step.",
+        f"sequences of {MAX_LENGTH} digits. In one sequence, c is the initial state only.",
     )
 
 
