@@ -34,7 +34,10 @@ def name_fixed(dim: int) -> str:
 LECTURE = ("model.decoder.start=copy", "model.decoder.readout=linear")
 """Overrides of all models: s_0 = h_T, and an output that is linear in the state."""
 
-MODELS: dict[str, tuple[str, ...]] = {name_fixed(dim): (*rnn(dim), *LECTURE) for dim in WIDTHS} | {
+MODELS: dict[str, tuple[str, ...]] = {
+    name_fixed(dim): (*rnn(dim), *LECTURE, f"train.optimizer.learning_rate={rate}")
+    for dim, rate in RATES.items()
+} | {
     ATTENTION: (
         *rnn(64),
         "model.encoder.is_bidirectional=true",

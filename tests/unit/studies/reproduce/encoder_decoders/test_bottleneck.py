@@ -7,6 +7,7 @@ from regard.runs.recipes import load_recipe
 from regard.studies.reproduce.encoder_decoders.bottleneck import (
     ATTENTION,
     MODELS,
+    RATES,
     WIDTHS,
     _claims,
     count_attended,
@@ -21,6 +22,7 @@ def test_models_differ_in_the_context_only():
     }
     for dim in WIDTHS:
         model = recipes[name_fixed(dim)].model
+        assert recipes[name_fixed(dim)].train.optimizer.learning_rate == RATES[dim]
         assert (model.encoder.dim, model.decoder.dim, model.decoder.kind) == (dim, dim, "cho")
     attention = recipes[ATTENTION].model
     assert (2 * attention.encoder.dim, attention.decoder.dim) == (64, 64)
