@@ -199,7 +199,7 @@ def complete(train: Sequence[tuple[list[str], str]], num_read: int, seed: int) -
     fit(model, lambda _: (inputs, labels), num_steps=150, rate=0.01, seed=seed)
     asked = f"{next(iter(CAUSES))} {ENDING}".split()
     with torch.no_grad():
-        probabilities = model(encode([asked], num_read)).softmax(-1)[0]
+        probabilities = model(encode([asked], num_read)).log_softmax(-1).exp()[0]
     return dict(zip(answers, probabilities.tolist(), strict=True))
 
 

@@ -121,7 +121,9 @@ def _plot(
     def panel(model: nn.Module) -> Classified:
         def predict(grid: np.ndarray) -> np.ndarray:
             with torch.no_grad():
-                return np.asarray(model(torch.tensor(grid, dtype=torch.float32)).softmax(-1)[:, 1])
+                return np.asarray(
+                    model(torch.tensor(grid, dtype=torch.float32)).log_softmax(-1).exp()[:, 1]
+                )
 
         return Classified(points, labels, predict)
 

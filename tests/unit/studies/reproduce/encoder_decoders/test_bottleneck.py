@@ -7,7 +7,6 @@ from regard.runs.recipes import load_recipe
 from regard.studies.reproduce.encoder_decoders.bottleneck import (
     ATTENTION,
     MODELS,
-    RATES,
     WIDTHS,
     _claims,
     count_attended,
@@ -22,13 +21,12 @@ def test_models_differ_in_the_context_only():
     }
     for dim in WIDTHS:
         model = recipes[name_fixed(dim)].model
-        assert recipes[name_fixed(dim)].train.optimizer.learning_rate == RATES[dim]
         assert (model.encoder.dim, model.decoder.dim, model.decoder.kind) == (dim, dim, "cho")
     attention = recipes[ATTENTION].model
     assert (2 * attention.encoder.dim, attention.decoder.dim) == (64, 64)
     for recipe in recipes.values():
         assert (recipe.model.decoder.start, recipe.model.decoder.readout) == ("copy", "linear")
-        assert recipe.train.max_steps == recipes[ATTENTION].train.max_steps
+        assert recipe.train == recipes[ATTENTION].train
 
 
 def test_most_attended_positions_are_counted_once():
