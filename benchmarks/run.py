@@ -23,6 +23,8 @@ from typing import Any
 
 import gather
 import gather_media as media
+import gather_replies as replies
+import gather_vectors as vectors
 import measure
 import prepare
 from plan import PLANS, RESULTS, Plan, Run, check, read_plan
@@ -32,9 +34,11 @@ from regard.core.files import read_json, read_json_lines
 from regard.core.tables import did_you_mean
 from regard.runs import folder as runs
 
-EVERY_SEED = {one.__name__: one for one in (*gather.EVERY_SEED, *media.EVERY_SEED)}
+EVERY_SEED = {
+    one.__name__: one for one in (*gather.EVERY_SEED, *media.EVERY_SEED, *vectors.EVERY_SEED)
+}
 FIRST_SEED = {one.__name__: one for one in (*gather.FIRST_SEED, *media.FIRST_SEED)}
-JOINED = {one.__name__: one for one in (*gather.JOINED, *media.JOINED)}
+JOINED = {one.__name__: one for one in (*gather.JOINED, *media.JOINED, *replies.JOINED)}
 """Extractors by the name in a plan."""
 Planned = list[tuple[Run, Path]]
 """Runs with their run folders."""
