@@ -75,6 +75,7 @@ ALLOWED = {
         "regard/data/datasets/synthetic/",
         "regard/metrics/text/verb_position.py",
         "regard/studies/compare/",
+        "regard/studies/reproduce/encoder_decoders/",
         "docs/architecture.md",
         "tests/unit/data/datasets/synthetic/",
         "tests/unit/metrics/text/test_verb_position.py",
@@ -94,6 +95,7 @@ SKIPPED = (
     "regard/data/datasets/synthetic/phrasebook/lexicon.toml",
     "regard/data/datasets/synthetic/phrasebook/german.toml",
     "regard/data/datasets/synthetic/scenes/german.toml",
+    "regard/studies/reproduce/encoder_decoders/role_sentences.py",
 )
 SUFFIXES = (".py", ".md", ".toml", ".txt", ".css", ".js", ".html", "Makefile")
 

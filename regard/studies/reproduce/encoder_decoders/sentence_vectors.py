@@ -46,7 +46,7 @@ RETRIEVAL = "retrieval accuracy %"
 SAME_ROLES, SAME_VERB = "same roles, other verb", "same verb, roles reversed"
 
 NUM_FORMS = 3
-"""Forms of one gift: active, place first, passive."""
+"""Forms of one gift: active, location first, passive."""
 
 
 def sentence_vectors(seed: int, folder: Path) -> Findings:

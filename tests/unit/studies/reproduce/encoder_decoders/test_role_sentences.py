@@ -38,7 +38,7 @@ def test_parts_are_disjoint_and_complete(parts):
     sides = [parts.train, parts.valid, parts.liking, parts.giving]
     sets = [{sentence for item in side for sentence in item.sentences} for side in sides]
     assert [len(side) for side in sides[1:]] == [2, 9, 5]
-    # 66 pairs of names with 8 verbs and 2 roles; 15 pairs of pronouns, 8 things and 8 places.
+    # 66 pairs of names with 8 verbs and 2 roles; 15 pairs of pronouns, 8 things and 8 locations.
     assert len(set.union(*sets)) == sum(map(len, sets)) == 66 * 8 * 2 + 15 * 8 * 8 * 6
 
 
