@@ -1,6 +1,7 @@
 """Similarity of sentence vectors by meaning and by words (Sutskever et al. 2014, fig. 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +66,17 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
     tasks = {name: _train(name, seed, folder) for name in MODELS}
     untrained = untrained_copy(tasks[FIXED])
     bag = BagOfWords(_sentences(parts.train))
-    vectors: dict[str, tuple[Array, Array]] = {}
-    for name, of in {
-        FIXED: lambda texts: embed(tasks[FIXED], texts),
-        ATTENDING: lambda texts: embed(tasks[ATTENDING], texts),
-        MEAN: lambda texts: embed(tasks[ATTENDING], texts, pooling="mean"),
-        UNTRAINED: lambda texts: embed(untrained, texts),
+    embedders: dict[str, Callable[[list[str]], Array]] = {
+        FIXED: partial(embed, tasks[FIXED]),
+        ATTENDING: partial(embed, tasks[ATTENDING]),
+        MEAN: partial(embed, tasks[ATTENDING], pooling="mean"),
+        UNTRAINED: partial(embed, untrained),
         BAG: bag,
-    }.items():
-        vectors[name] = of(_sentences(parts.liking)), of(_sentences(parts.giving))
+    }
+    vectors = {
+        name: (embedder(_sentences(parts.liking)), embedder(_sentences(parts.giving)))
+        for name, embedder in embedders.items()
+    }
     liking = {name: compare_verbs(names) for name, (names, _) in vectors.items()}
     giving = {name: compare_forms(gifts) for name, (_, gifts) in vectors.items()}
     return Findings(
