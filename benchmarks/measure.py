@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
 from pathlib import Path
-from shutil import copy
 from statistics import median
 from typing import Any
 
 import torch
+from depth import depth
 from gather import count_flops, resident
 from gather_media import shrink
 from results import Row, rounded, write_results
@@ -29,16 +29,27 @@ from regard.core.device import find_device, seed_everything
 from regard.core.files import read_json, read_json_lines
 from regard.core.specs import TextSpec
 from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.scenes.captions import IRREGULAR_PLURALS
+from regard.data.datasets.synthetic.scenes.objects import SHAPES
 from regard.data.text.readers import write_examples
 from regard.models.build import build_model
 from regard.models.convolutional import GatedConvolution
+from regard.plots.figure import save
 from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.studies.reproduce.findings import RESULTS
-from regard.studies.reproduce.running import reproduce
+from regard.studies.reproduce.applications.show_attend_tell import (
+    CHANCE,
+    EXACT,
+    POINTING,
+    RELATIONS,
+    attention_rows,
+    measure_captions,
+)
+from regard.studies.reproduce.running import train_run
 
 Options = Mapping[str, str]
 
@@ -67,17 +78,58 @@ def training_speed(out: Path, options: Options) -> None:
     write_results(out / f"speed-{name}.json", value)
 
 
+CAPTIONERS = {
+    "soft": "xu2015-laptop",
+    "hard": "xu2015-hard-laptop",
+    "transformer": "vit-captions-laptop",
+}
+"""Recipes by the kind of attention or model."""
+
+
 def show_attend_tell(out: Path, options: Options) -> None:
-    """Reproduce "Show, attend and tell" on rendered scenes and copy numbers and plots."""
+    """Train "Show, attend and tell" on rendered scenes and write numbers and plots."""
     folder, seed = Path(options.get("folder", "runs/show-attend-tell")), options.get("seed", "1")
-    findings = reproduce("show-attend-tell", folder, seed=int(seed))
-    (numbers,) = findings.tables.values()
-    metrics = {name: folder / f"{name}-{seed}" / runs.METRICS for name in numbers}
-    training = {name: read_json(path)["training"] for name, path in metrics.items()}
-    value = {**read_json(folder / RESULTS), "training": training}
+    test = find_data("scenes").test
+    # A third group of objects is named in a relative clause.
+    shown = [example for example in test if "which" in example.target.split()][:5]
+    plurals = {IRREGULAR_PLURALS.get(shape, f"{shape}s") for shape in SHAPES}
+    words = {*SHAPES, *plurals, *RELATIONS}
+    numbers, training = {}, {}
+    for name, recipe in CAPTIONERS.items():
+        request = Request(data=("scenes",), recipe=recipe, out=folder / name)
+        task = train_run(request, int(seed))
+        numbers[name] = measure_captions(task, test)
+        metrics = folder / f"{name}-{seed}" / runs.METRICS
+        training[name] = read_json(metrics)["training"]
+        path = out / f"scenes-show-attend-tell{'' if name == 'soft' else f'-{name}'}.png"
+        save(path, attention_rows({name: task}, shown, words).figure)
+        shrink(path)
+    value = {
+        **runs.describe_provenance(torch.device("cpu")),
+        "command": f"python benchmarks/run.py scenes --set seed={seed}",
+        "seed": int(seed),
+        "numbers": numbers,
+        "relations": [{"claim": claim, "holds": holds(numbers)} for claim, holds in CLAIMS.items()],
+        "training": training,
+    }
     write_results(out / "scenes.json", rounded(value))
-    for name in findings.plots:
-        shrink(Path(copy(folder / f"{name}.png", out / f"scenes-{name}.png")))
+
+
+CLAIMS: Mapping[str, Callable[[Mapping[str, Mapping[str, float]]], bool]] = {
+    "Soft attention generates 95 of 100 captions exactly.": lambda numbers: (
+        numbers["soft"][EXACT] >= 95
+    ),
+    "A transformer generates 95 of 100 captions exactly.": lambda numbers: (
+        numbers["transformer"][EXACT] >= 95
+    ),
+    "Hard attention generates most captions exactly.": lambda numbers: numbers["hard"][EXACT] > 50,
+    "Soft attention points at the named object four times as often as chance.": lambda numbers: (
+        numbers["soft"][POINTING] >= 4 * numbers["soft"][CHANCE]
+    ),
+    "Hard attention points at the named object four times as often as chance.": lambda numbers: (
+        numbers["hard"][POINTING] >= 4 * numbers["hard"][CHANCE]
+    ),
+}
 
 
 LAYER_LENGTHS = (128, 256, 512, 1024, 2048, 4096)
@@ -263,6 +315,6 @@ def _measure(step: Callable[[], object]) -> Row:
     return dict(results.get())
 
 
-_ALL = (training_speed, show_attend_tell, layer_cost, long_sources)
+_ALL = (training_speed, show_attend_tell, layer_cost, long_sources, depth)
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""

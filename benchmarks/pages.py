@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
+import alignment_tables
 import components
 import special
 from components import Page, render, spread, table
@@ -64,7 +65,11 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
         if value.get("runs") and "provenance(" not in text:
             text += "{{ provenance() }}\n"
         page = Page(replace(plan, page=text), value, folder, out)
-        functions = (*components.COMPONENTS, *special.COMPONENTS)
+        functions = (
+            *components.COMPONENTS,
+            *special.COMPONENTS,
+            *alignment_tables.COMPONENTS,
+        )
         write_text(out / f"{plan.name}.md", render(page, functions))
 
 

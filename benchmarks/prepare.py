@@ -12,6 +12,11 @@ from regard.data.datasets.synthetic.toys import generate_by_length
 from regard.data.example import Example
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.readers import write_examples
+from regard.data.text.word_aligner import align_words
+from regard.metrics.text.alignment import Link, write_pharaoh
+
+Pairs = list[tuple[list[str], list[str]]]
+"""Words of sources and targets."""
 
 NUM_TESTED = 200
 """Test examples of each length."""
@@ -139,8 +144,36 @@ def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> 
             lines.writelines(f"{text}\n" for text in texts if text)
 
 
+def word_links(folder: Path, argument: Mapping[str, Any]) -> None:
+    """Write pairs with source and target swapped, and word links of the training pairs."""
+    splits = find_data(argument["data"])
+    sides = {"train": splits.train, "valid": splits.valid, "test": splits.test}
+    for side, examples in sides.items():
+        swapped = [Example(example.target, example.source) for example in examples]
+        write_examples(folder / f"{side}.jsonl", swapped)
+    pairs = [(target, source) for source, target in split_pairs(splits.train)]
+    links = align_both(pairs)
+    write_pharaoh(folder / "target.links", links["per target word"])
+    write_pharaoh(folder / "both.links", links["in both"])
+
+
+def split_pairs(examples: Sequence[Example]) -> Pairs:
+    """Return the words of pairs, separated by whitespace."""
+    return [(example.source.split(), example.target.split()) for example in examples]
+
+
+def align_both(pairs: Pairs) -> dict[str, list[set[Link]]]:
+    """Return a source word for each target word, the reverse, and the links in both."""
+    forward = [set(links) for links in align_words(pairs)]
+    swapped = align_words([(target, source) for source, target in pairs])
+    backward = [{(i, j) for j, i in links} for links in swapped]
+    both = [one & other for one, other in zip(forward, backward, strict=True)]
+    return {"per target word": forward, "per source word": backward, "in both": both}
+
+
 _ALL = (
     joined_sentences, length_generalisation, paraphrases, shuffled_sources, pretraining_corpus,
+    word_links,
 )  # fmt: skip
 STEPS: dict[str, Callable[[Path, Any], None]] = {one.__name__: one for one in _ALL}
 """Steps by name: (folder of the experiment's runs, argument of the plan)."""

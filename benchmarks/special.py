@@ -55,6 +55,22 @@ def confusions(page: Page, data: str) -> str:
     return f"{text} most confused labels:\n\n{table(('labels', *counts), rows)}"
 
 
+def errors_by_epoch(page: Page) -> str:
+    """Plot training and test errors of networks by epoch, in two plots."""
+    titles = {"training_error": "training error %", "error": "test error %"}
+    links = []
+    for key, title in titles.items():
+        series = {
+            f"{run['name']} layers": list(
+                zip(run["curve"]["epoch"], run["curve"][key], strict=True)
+            )
+            for run in page.select()
+        }
+        name = key.replace("_", "-")
+        links.append(lines(page, name, series, x_label="epoch", y_label=title))
+    return "\n\n".join(links)
+
+
 def latent_plane(page: Page, where: str) -> str:
     """Plot test images by two latents, beside two principal components of the pixels."""
     planes = page.select(where)[0]["planes"]
@@ -376,9 +392,9 @@ def single_changes(page: Page, file: str) -> str:
 
 
 COMPONENTS = (
-    accuracy_by_compute, confusions, latent_plane, compression_plot, unseen_speakers,
-    wrong_transcripts, long_recordings, sampled_sentences, interpolations, generated_texts,
-    paraphrase_plot, nearest_sentences, generalisation, layer_costs, long_sources,
+    accuracy_by_compute, confusions, errors_by_epoch, latent_plane, compression_plot,
+    unseen_speakers, wrong_transcripts, long_recordings, sampled_sentences, interpolations,
+    generated_texts, paraphrase_plot, nearest_sentences, generalisation, layer_costs, long_sources,
     trials_by_size, step_times, all_trials, reply_perplexities, frequent_reply, conversations,
     vector_variants, single_changes,
 )  # fmt: skip

@@ -17,7 +17,8 @@ from regard.attention.attend import Attention
 class AttentionMaps:
     """Recorded attention weights of a model, by layer."""
 
-    def __init__(self, num_layers: int) -> None:
+    def __init__(self, num_layers: int, *, has_gradients: bool = False) -> None:
+        self._has_gradients = has_gradients
         self._weights: list[list[Tensor]] = [[] for _ in range(num_layers)]
 
     def add(self, layer: int, weights: Tensor | None) -> None:
@@ -25,7 +26,7 @@ class AttentionMaps:
         if weights is None:
             return
         with_heads = weights if weights.dim() == 4 else weights[:, None]  # (B, H, Q, S)
-        self._weights[layer].append(with_heads.detach())
+        self._weights[layer].append(with_heads if self._has_gradients else with_heads.detach())
 
     @property
     def num_layers(self) -> int:
@@ -58,20 +59,23 @@ class AttentionMaps:
 
 
 @contextmanager
-def record(model: nn.Module, *, is_self: bool = False) -> Iterator[AttentionMaps]:
+def record(
+    model: nn.Module, *, is_self: bool = False, has_gradients: bool = False
+) -> Iterator[AttentionMaps]:
     """Record the attention weights that `model` computes inside the block.
 
     Args:
         model: Any model.
         is_self: Whether to record self-attention instead of cross-attention. Pass the encoder or
             the decoder alone then, since their maps differ in shape.
+        has_gradients: Whether the weights keep their gradients, for a loss on them.
     """
     attentions = [
         module
         for module in model.modules()
         if isinstance(module, Attention) and module.is_self == is_self
     ]
-    maps = AttentionMaps(len(attentions))
+    maps = AttentionMaps(len(attentions), has_gradients=has_gradients)
     handles = [
         attention.register_forward_hook(
             lambda _module, _inputs, output, layer=layer: maps.add(layer, output[1])

@@ -17,6 +17,7 @@ EXAMPLES = {
     "demo": "regard demo",
     "embed": "regard embed runs/mine lines.txt --out vectors.npy",
     "neighbours": 'regard neighbours runs/mine lines.txt --query "A dog runs."',
+    "align": "regard align runs/mine phrasebook --out links.txt",
     "probe": "regard probe runs/mine",
     "reduce": "regard reduce runs/mine fashion-mnist --out map.svg",
     "anomalies": "regard anomalies runs/mine photos/ odd/ --out errors.svg",
@@ -27,5 +28,6 @@ EXAMPLES = {
     "reproduce": "regard reproduce nadaraya-watson",
     "data list": "regard data list",
     "data show": "regard data show phrasebook --num 5",
+    "data links": "regard data links pairs.tsv --out links.txt",
     "data get": "regard data get multi30k",
 }

@@ -37,6 +37,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Analysis": {
         "embed": "regard.cli.analysis.embed:embed",
         "neighbours": "regard.cli.analysis.neighbours:neighbours",
+        "align": "regard.cli.analysis.align:align",
         "probe": "regard.cli.analysis.probe:probe",
         "reduce": "regard.cli.analysis.reduce:reduce",
         "anomalies": "regard.cli.analysis.anomalies:anomalies",

@@ -46,6 +46,9 @@ class Batch:
     """(B, T) True = a real position."""
     rows: tuple[int, ...]
     """Indexes of the examples."""
+    links: Tensor | None = None
+    """(B, T - 1, S) gold alignment of each target token after the start token with the source
+    tokens; a row sums to 1, or to 0 without links. None if training does not use it."""
 
     @property
     def num_target_tokens(self) -> int:
@@ -54,4 +57,4 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its tensors on a device."""
-        return move(self, device, "source", "target", "target_mask")
+        return move(self, device, "source", "target", "target_mask", "links")

@@ -2,16 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from regard.core.config import AtLeast, Config, NonNegative, Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.batch import Batch, map_tensors
+from regard.data.example import Alignment
 
 Sequences = list[list[int]]
 Items = list[Any]
@@ -212,6 +214,26 @@ class Batches(PairBatches[Batch]):
             target_mask=self.pin(target_mask),
             rows=tuple(rows.tolist()),
         )
+
+
+@dataclass(eq=False, repr=False)
+class AlignedBatches(Batches):
+    """Pairs with the gold alignment of their tokens."""
+
+    links: Sequence[Alignment] = field(kw_only=True)
+    """Links between source and target tokens of each pair, both counted from 0."""
+
+    def stack(self, rows: Rows, number: int) -> Batch:
+        """Return the batch of some pairs, with their links."""
+        batch = super().stack(rows, number)
+        num_targets, num_sources = batch.target.shape[1] - 1, batch.source.shape[1]
+        links = torch.zeros(len(rows), num_targets, num_sources)
+        for position, row in enumerate(rows.tolist()):
+            if self.links[row]:
+                sources, targets = zip(*self.links[row], strict=True)
+                links[position, targets, sources] = 1.0
+        shares = links / links.sum(-1, keepdim=True).clamp(min=1)
+        return replace(batch, links=self.pin(shares))
 
 
 def limit_lengths(

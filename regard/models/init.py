@@ -35,6 +35,9 @@ class InitConfig(Config):
     """Rule for weight matrices; 'default' keeps the initialisation of each torch layer."""
     gain: NonNegativeFloat = 0.0
     """Factor of the standard deviation; 0 = √2 for kaiming, 1 for xavier and orthogonal."""
+    fan_mode: Literal["fan_in", "fan_out"] = "fan_in"
+    """Number that kaiming divides by: inputs of a unit, which keeps the variance of activations
+    equal in every layer, or outputs, which keeps that of gradients equal."""
     scale: NonNegativeFloat = 0.08
     """Half width of 'uniform', standard deviation of 'normal'."""
     recurrent: Rule = "orthogonal"
@@ -46,8 +49,8 @@ class InitConfig(Config):
 
 
 def _kaiming_std(weight: Tensor, config: InitConfig) -> float:
-    fan_in, _ = nn.init._calculate_fan_in_and_fan_out(weight)
-    return float((config.gain or 2**0.5) / fan_in**0.5)
+    fan = nn.init._calculate_correct_fan(weight, config.fan_mode)
+    return float((config.gain or 2**0.5) / fan**0.5)
 
 
 def _kaiming_uniform(weight: Tensor, config: InitConfig) -> Tensor:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from regard.core.errors import DataError
 from regard.plots.curves import plot_line
@@ -50,6 +51,10 @@ def panels(
         for axes, (title, lines) in zip(grid.flat, series.items(), strict=False):
             axes.set_title(clean(title), loc="left", fontweight="bold")
             axes.set_yscale(y_scale)
+            if y_scale == "log":
+                # The default labels are math, which is not parsed.
+                axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axes.yaxis.set_minor_formatter(NullFormatter())
             axes.grid(axis="y")
             for name, points in lines.items():
                 handles[clean(name)] = plot_line(axes, names.index(name), points)

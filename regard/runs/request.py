@@ -157,7 +157,7 @@ class Request:
 
     def _data_config(self) -> DataConfig:
         """Return the settings for reading data before a recipe is chosen."""
-        keys = ("data.seed=", "data.columns=", "data.on_error=")
+        keys = ("data.seed=", "data.columns=", "data.on_error=", "data.links=")
         given = override({}, [setting for setting in self.settings if setting.startswith(keys)])
         return from_dict(DataConfig, given.get("data", {}), "data")
 

@@ -15,6 +15,7 @@ from regard.data.splits import Splits, drop_overlap, merge_references, split_by_
 from regard.data.text.columns import COLUMNS, TARGET
 from regard.data.text.sources import read_sources
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
+from regard.tasks.word_links import add_links
 
 Paths: TypeAlias = tuple[str, ...]
 """The name of a built-in data set, a file, or two line-aligned files."""
@@ -40,6 +41,8 @@ def read_pairs(
     read = read or _pair_reader(config)
     seed = config.seed
     loaded = find_data(*data, seed=seed, read=read)
+    if links := getattr(config, "links", ""):
+        loaded = add_links(loaded, links)
     valid_split = read_split(valid, "valid", config=config, read=read)
     test_split = read_split(test, "test", config=config, read=read)
     if isinstance(loaded, Splits):

@@ -59,7 +59,7 @@ def complete_in_bash(*words):
     ("words", "expected"),
     [
         (("regard", "tra"), ["train"]),
-        (("regard", "data", "li"), ["list"]),
+        (("regard", "data", "lis"), ["list"]),
         (("regard", "train", "phra"), ["phrasebook"]),
         (("regard", "train", "x.tsv", "--recipe", "vaswani2017-t"), ["vaswani2017-tiny"]),
         (("regard", "predict", "runs/mine", "--thr"), ["--threads"]),

@@ -1,16 +1,17 @@
-"""`regard data`: list, show and download data sets."""
+"""`regard data`: list, show, download and align data sets."""
 
 from typing import Annotated
 
 import typer
 
+from regard.cli.analysis.align import GoldFile, GoldOffset, find_gold, require_texts
 from regard.cli.arguments import split_columns
 from regard.cli.commands import Command, Group
 from regard.cli.completion import complete_data
-from regard.cli.options import Columns, Data, JsonLines, OnError, SecondData, Seed
-from regard.cli.output import print_json
+from regard.cli.options import Columns, Data, JsonLines, OnError, OutFile, SecondData, Seed
+from regard.cli.output import output_to, print_json
 
-app = typer.Typer(help="List, show and download data sets.", cls=Group)
+app = typer.Typer(help="List, show, download and align data sets.", cls=Group)
 
 
 @app.command("list", cls=Command)
@@ -84,6 +85,62 @@ def show(
             print(f"#   {links}")
         if example.tags:
             print(f"#   {', '.join(example.tags)}")
+
+
+@app.command("links", cls=Command)
+def links(
+    data: Data,
+    data2: SecondData = None,
+    columns: Columns = None,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", help="Link each source word to a target word instead.")
+    ] = False,
+    gold: GoldFile = None,
+    gold_offset: GoldOffset = None,
+    out: OutFile = None,
+    seed: Seed = 0,
+) -> None:
+    """Align the words of sentence pairs without a model, in Pharaoh format.
+
+    Each target word is linked to its most probable source word or to none, by IBM model 1 with a
+    prior for the diagonal, estimated on the pairs themselves. Words are separated by whitespace. Of
+    a built-in data set, the training part is aligned. With --gold, the error rate is printed.
+    """
+    from functools import partial
+
+    from regard.data.datasets.catalog import find_data
+    from regard.data.modality import read_any_pairs
+    from regard.data.splits import Splits
+    from regard.data.text.word_aligner import align_words
+    from regard.interpret.alignment_data import read_separated
+    from regard.metrics.text.alignment import format_links
+
+    paths = (data,) if data2 is None else (data, data2)
+    examples = read_separated(paths)
+    is_separated = examples is not None
+    if examples is None:
+        read = partial(read_any_pairs, columns=split_columns(columns) or ())
+        loaded = find_data(data, data2, seed=seed, read=read)
+        examples = loaded.train if isinstance(loaded, Splits) else loaded
+    require_texts(examples)
+    sides = [(example.source.split(), example.target.split()) for example in examples]
+    if reverse:
+        found = align_words([(target, source) for source, target in sides])
+        aligned = [{(i, j) for j, i in pair} for pair in found]
+    else:
+        aligned = [set(pair) for pair in align_words(sides)]
+    if gold is not None:
+        from regard.interpret.alignment import as_row
+
+        expected, _ = find_gold(
+            examples, gold, gold_offset, words="whitespace", is_separated=is_separated
+        )
+        assert expected is not None
+        rate = as_row(expected.error_rate(aligned))
+        print(f"AER {rate[0]}, precision {rate[1]}, recall {rate[2]}")
+    if gold is None or out is not None:
+        with output_to(out):
+            print(*map(format_links, aligned), sep="\n")
 
 
 @app.command("get", cls=Command)

@@ -187,7 +187,7 @@ def _label(pixels: Pixels, numbers: Pixels, names: tuple[str, ...], *, folder: P
 
 
 SCENES = "regard.data.datasets.synthetic.scenes"
-RENDERED = ("scenes", "shapes")
+RENDERED = ("scenes", "pairs", "shapes")
 """Data sets whose images are rendered; their module is imported on first use."""
 
 COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {

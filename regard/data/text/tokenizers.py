@@ -35,6 +35,7 @@ MASK = ("<mask>", "[MASK]")
 """Spellings of the mask token."""
 
 _WORD = re.compile(r"[\w'’-]+|[^\w\s]")
+_WHITESPACE_WORD = re.compile(r"\S+")
 
 CHUNK = 10_000
 """Number of texts to encode at once, between two updates of the progress."""
@@ -185,14 +186,19 @@ class Tokenizer:
         """Return the tokens of ids in printable form."""
         return tuple(self.token(number) for number in ids)
 
-    def word_index(self, text: str) -> list[int]:
+    def word_index(self, text: str, *, at_whitespace: bool = False) -> list[int]:
         """Return the index of the word, from 0, that each token of a text belongs to.
 
         Words are those of `split_words`, taken from the text in Unicode form NFC. A token that is
         only whitespace belongs to the next word.
+
+        Args:
+            text: The text.
+            at_whitespace: Whether words are separated by whitespace alone, as in Pharaoh files.
         """
         text = unicodedata.normalize("NFC", text)
-        ends = [word.end() for word in _WORD.finditer(text)]
+        pattern = _WHITESPACE_WORD if at_whitespace else _WORD
+        ends = [word.end() for word in pattern.finditer(text)]
         starts = [end - len(text[start:end].lstrip()) for start, end in self.spans(text)]
         return [max(min(bisect_right(ends, start), len(ends) - 1), 0) for start in starts]
 

@@ -62,12 +62,19 @@ def read_pharaoh(path: Path, *, offset: int = 0) -> tuple[list[set[Link]], list[
         raise DataError(f"{path} does not exist.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text: {error}.") from None
+    return parse_pharaoh(lines, str(path), offset=offset)
+
+
+def parse_pharaoh(
+    lines: Iterable[str], name: str, *, offset: int = 0
+) -> tuple[list[set[Link]], list[set[Link]]]:
+    """Parse lines of links as `read_pharaoh` does; errors have the name of the file."""
     pairs = []
     for number, line in enumerate(lines, start=1):
         try:
             pairs.append(parse_links(line, offset=offset))
         except DataError as error:
-            raise DataError(f"{path}, line {number}: {error}") from None
+            raise DataError(f"{name}, line {number:,}: {error}") from None
     return [sure for sure, _ in pairs], [possible for _, possible in pairs]
 
 
@@ -85,15 +92,15 @@ def merge_to_words(
     mean over its tokens. Tokens of no word, such as the end token, are omitted.
 
     Args:
-        weights: (T, S), attention of target tokens to source tokens.
+        weights: (..., T, S), attention of target tokens to source tokens.
         target_words: Word index of each target token, or -1 for none.
         source_words: Word index of each source token, or -1 for none.
 
     Returns:
         One row per target word, one column per source word.
     """
-    by_token = np.asarray(weights, dtype=float)  # (T, S)
-    if by_token.shape != (len(target_words), len(source_words)):
+    by_token = np.asarray(weights, dtype=float)  # (..., T, S)
+    if by_token.shape[-2:] != (len(target_words), len(source_words)):
         raise DataError(
             "`weights` must have one row per target token and one column per source token, "
             f"{(len(target_words), len(source_words))}, but has the shape {by_token.shape}."

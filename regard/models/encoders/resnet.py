@@ -29,6 +29,8 @@ class ResnetEncoderConfig(Config):
     """Channels of each stage; the last value is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
     """Number of residual blocks of each stage."""
+    is_residual: bool = True
+    """Whether the input of each block is added to its output; without, it is a plain network."""
     dropout: DropoutRate = 0.0
     """Dropout probability of the states."""
 
@@ -69,11 +71,12 @@ class ResnetEncoder(Encoder):
         self.layout = -(-spec.height // scale), -(-spec.width // scale)
         self.stem = STEMS[config.stem](spec.channels, config.widths[0])
         self.blocks = nn.ModuleList()
+        block = ResidualBlock if config.is_residual else PlainBlock
         in_width = config.widths[0]
         for stage, (width, num_blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):
             for index in range(num_blocks):
                 stride = 2 if stage and not index else 1
-                self.blocks.append(ResidualBlock(in_width, width, stride=stride))
+                self.blocks.append(block(in_width, width, stride=stride))
                 in_width = width
         self.dropout = Dropout(config.dropout)
         # He et al. 2015; kept by the rule 'default' of a model.
@@ -102,11 +105,7 @@ class ResidualBlock(Module):
 
     def __init__(self, in_width: int, width: int, *, stride: int) -> None:
         super().__init__()
-        self.inner = nn.Sequential(
-            *_convolution(in_width, width, kernel=3, stride=stride),
-            nn.ReLU(inplace=True),
-            *_convolution(width, width, kernel=3),
-        )
+        self.inner = _two_convolutions(in_width, width, stride=stride)
         is_same = in_width == width and stride == 1
         self.shortcut = (
             nn.Identity()
@@ -118,6 +117,27 @@ class ResidualBlock(Module):
         """Transform (B, C, Y, X)."""
         total: Tensor = self.inner(grid) + self.shortcut(grid)
         return total.relu()
+
+
+class PlainBlock(Module):
+    """The layers of a residual block without the addition of its input: relu(f(x))."""
+
+    def __init__(self, in_width: int, width: int, *, stride: int) -> None:
+        super().__init__()
+        self.inner = _two_convolutions(in_width, width, stride=stride)
+
+    def forward(self, grid: Tensor) -> Tensor:
+        """Transform (B, C, Y, X)."""
+        total: Tensor = self.inner(grid)
+        return total.relu()
+
+
+def _two_convolutions(in_width: int, width: int, *, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        *_convolution(in_width, width, kernel=3, stride=stride),
+        nn.ReLU(inplace=True),
+        *_convolution(width, width, kernel=3),
+    )
 
 
 def _convolution(in_width: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:

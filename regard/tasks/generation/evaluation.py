@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 UNITS: dict[str, Unit] = {"per": "word", "wer": "word", "cer": "character"}
 """Units of error rates, by metric; phones and words are separated by whitespace."""
 
+CAPTIONED = ("scenes", "pairs")
+"""Kinds of rendered images whose captions name objects with known positions."""
+
 CHARACTER_EDGES = (4, 6, 8, 10, 12, 16, 20)
 """Upper limits, in characters, of the length groups if sources are single words."""
 
@@ -196,6 +199,8 @@ def _regions(example: Example) -> list[Region | None]:
     """Return the region that each word of an example's target names; empty if unknown."""
     source = example.source
     numbered = split_reference(source) if isinstance(source, str) else None
-    if numbered is None or numbered[0] != "scenes" or caption(find_scene(source)) != example.target:
+    if numbered is None or numbered[0] not in CAPTIONED:
+        return []
+    if caption(find_scene(source)) != example.target:
         return []
     return word_regions(source, size=SIZE)

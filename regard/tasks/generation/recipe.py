@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 from torch import Tensor
 
-from regard.core.config import AtLeast, Config, Positive, UnitInterval
+from regard.core.config import (
+    AtLeast,
+    Config,
+    NonNegative,
+    NonNegativeFloat,
+    Positive,
+    UnitInterval,
+)
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.batching import Items, Sequences
@@ -37,6 +44,10 @@ class DataConfig(BaseDataConfig):
     """Roles of the columns of a file: 'source', 'target' or '-' (ignored); further sources are
     context, further targets are references. 'sources' is any number of columns. Or titles of
     columns, the target last. Empty = source, target, by titles if there are any."""
+    links: str = ""
+    """Pharaoh file with the word alignment of each training pair, such as '0-0 1-2', for
+    `alignment.weight`; words are separated by whitespace. Empty = the alignments of the data, such
+    as those of the phrasebook."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +87,19 @@ class RewardConfig(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlignmentConfig(Config):
+    """Guided alignment: attention trained towards given word alignments (Chen et al. 2016)."""
+
+    weight: NonNegativeFloat = 0.0
+    """Weight of the alignment loss; 0 = attention is learned from the targets alone."""
+    layer: NonNegative = 0
+    """Layer of the decoder whose attention is trained, from 1; 0 = the last but one, or the only
+    one."""
+    heads: tuple[int, ...] = (1,)
+    """Heads of this layer that are trained, from 1; a recurrent decoder has one head."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe(BaseRecipe):
     """An encoder–decoder that generates a target for a source."""
 
@@ -93,11 +117,15 @@ class Recipe(BaseRecipe):
     """Search for targets."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Self-critical training."""
+    alignment: AlignmentConfig = field(default_factory=AlignmentConfig)
+    """Guided alignment."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_encoder_reads(self.data.source, self.model.encoder)
         check_ctc(self.model, self.search)
+        if self.alignment.weight:
+            check_alignment(self)
         check_reward(self.reward, self.model)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
@@ -165,6 +193,32 @@ def check_reward(reward: RewardConfig, model: ModelConfig) -> None:
                 f"`reward.share` must be below 1 with {name}, which has a loss of its own, "
                 "but is 1. Set it to 0.5."
             )
+
+
+def check_alignment(recipe: Recipe) -> None:
+    """Raise a `ConfigError` if guided alignment cannot train the model."""
+    config = recipe.alignment
+    modality = modality_of(recipe.data.source).name
+    if recipe.task != "generation" or modality != "text":
+        raise ConfigError(
+            "`alignment.weight` above 0 needs pairs of texts, but the task is "
+            f"'{recipe.task}' and the source '{modality}'. Set it to 0."
+        )
+    if recipe.reward.metric != "none" and recipe.reward.share == 1:
+        raise ConfigError(
+            "`reward.share` must be below 1 with `alignment.weight` above 0, which is part of the "
+            "likelihood loss, but is 1. Set it to 0.5."
+        )
+    if isinstance(recipe.model.decoder, HardXuDecoderConfig):
+        raise ConfigError(
+            "`alignment.weight` above 0 needs attention weights with gradients, but those of "
+            "`model.decoder.kind` 'xu_hard' are sampled. Set it to 0, or use 'xu_soft'."
+        )
+    num_heads = getattr(recipe.model.decoder, "num_heads", 1)
+    if not config.heads or not all(1 <= head <= num_heads for head in config.heads):
+        raise ConfigError(
+            f"`alignment.heads` must name heads from 1 to {num_heads}, but is {list(config.heads)}."
+        )
 
 
 def check_positions(model: ModelConfig, sources: Items, targets: Sequences) -> None:

@@ -13,8 +13,15 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.data.batch import Batch
-from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
-from regard.data.example import Example, require_examples, require_list
+from regard.data.batching import (
+    AlignedBatches,
+    BatchConfig,
+    Batches,
+    Items,
+    Sequences,
+    limit_lengths,
+)
+from regard.data.example import Alignment, Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
@@ -36,6 +43,8 @@ from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
+from regard.tasks.generation.guided_alignment import token_links
+from regard.tasks.generation.likelihood import likelihood_loss
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.generation.unknown import warn_of_unknown_tokens
@@ -44,7 +53,7 @@ from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask, warn_if_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.loop import Validation
-from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
+from regard.training.losses import Loss
 
 LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the maximum length in training "
@@ -126,7 +135,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         )
         check_positions(self.recipe.model, sources, targets)
         change = self.change_pairs(self.recipe.seed)
-        batches = self.pair_batches(sources, targets, change=change)
+        kept = [examples[row] for row in self.kept]
+        links = token_links(self, kept, sources=sources, targets=targets)
+        batches = self.pair_batches(sources, targets, change=change, links=links)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
             f"{100 * batches.padding_share():.0f} % of a batch is padding"
@@ -143,6 +154,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         targets: Sequences,
         *,
         change: Change | None = None,
+        links: Sequence[Alignment] | None = None,
         seed: int | None = None,
         config: BatchConfig | None = None,
         is_shuffled: bool = True,
@@ -153,11 +165,16 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             sources: Items of the source field.
             targets: Token ids of the targets.
             change: Changes pairs in every epoch.
+            links: Links between the tokens of each pair, for guided alignment.
             seed: Seed of the order; that of the recipe if not given.
             config: Batching settings; those of the recipe if not given.
             is_shuffled: Whether to shuffle in every epoch.
         """
-        build = Batches if change is None else partial(CorruptedBatches, change=change)
+        build: Callable[..., Batches] = Batches
+        if links is not None:
+            build = partial(AlignedBatches, links=links)
+        elif change is not None:
+            build = partial(CorruptedBatches, change=change)
         return build(
             sources,
             targets,
@@ -181,24 +198,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def loss(self, batch: Batch) -> Loss:
         """Compute the cross entropy of the next token, plus the auxiliary losses of the model."""
-        batch = batch.to(self.device)
-        forcing = self.recipe.train.teacher_forcing if self.model.training else 1.0
-        with self.autocast():
-            output = self.model(
-                self.inputs(batch),
-                batch.source_mask,
-                self.decoder_inputs(batch.target[:, :-1]),
-                teacher_forcing=forcing,
-            )
-        labels, mask = batch.target[:, 1:], batch.target_mask[:, 1:]
-        loss = cross_entropy(output.logits, labels, mask, smoothing=self.smoothing)
-        terms = list(output.losses.values())
-        if output.reinforce is not None:
-            log_probs = log_probs_of(output.logits.detach(), labels)
-            terms.append(output.reinforce(log_probs, labels, mask))
-        for term in terms:
-            loss = replace(loss, total=loss.total + sum_term(term, mask))
-        return ctc.add_ctc_loss(loss, output, batch, weight=self.recipe.model.ctc_weight)
+        return likelihood_loss(self, batch)
 
     def training_loss(self, examples: Sequence[Example]) -> Callable[[Batch], Loss]:
         """Return the likelihood loss, or the reward loss if the recipe has a reward."""

@@ -48,6 +48,17 @@ def test_rule_equals_torch_with_the_same_seed(rule):
     assert torch.allclose(ours, theirs)
 
 
+@pytest.mark.parametrize("rule", ["kaiming_uniform", "kaiming_normal"])
+@pytest.mark.parametrize("mode", ["fan_in", "fan_out"])
+def test_fan_mode_equals_torch_with_the_same_seed(rule, mode):
+    ours, theirs = torch.empty(30, 50, 3), torch.empty(30, 50, 3)
+    torch.manual_seed(3)
+    INITIALIZERS[rule](ours, InitConfig(fan_mode=mode))
+    torch.manual_seed(3)
+    getattr(nn.init, f"{rule}_")(theirs, mode=mode, nonlinearity="relu")
+    assert torch.allclose(ours, theirs)
+
+
 @pytest.mark.parametrize(
     ("rule", "deviation"),
     [

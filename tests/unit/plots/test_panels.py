@@ -29,7 +29,9 @@ def test_mark_is_a_vertical_line():
 
 def test_log_scale():
     figure = panels(LINES, x_label="x", y_label="y", y_scale="log")
-    assert figure.axes[0].get_yscale() == "log"
+    axes = figure.axes[0]
+    assert axes.get_yscale() == "log"
+    assert axes.yaxis.get_major_formatter()(0.001) == "0.001"
 
 
 def test_no_panel_is_an_error():

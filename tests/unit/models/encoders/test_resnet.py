@@ -4,7 +4,12 @@ from torch.nn.functional import batch_norm, conv2d
 
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
-from regard.models.encoders.resnet import ResidualBlock, ResnetEncoder, ResnetEncoderConfig
+from regard.models.encoders.resnet import (
+    PlainBlock,
+    ResidualBlock,
+    ResnetEncoder,
+    ResnetEncoderConfig,
+)
 
 SHAPE = (3, 8, 5)
 MASK = torch.ones(4, 1).bool()
@@ -57,6 +62,21 @@ def test_block_adds_its_output_to_its_input(before, stride):
         kept = norm(conv2d(grid, block.shortcut[0].weight, stride=stride))
     expected = (norm(conv2d(hidden, second, padding=1)) + kept).relu()
     assert torch.allclose(block(grid), expected, atol=1e-5)
+
+
+def test_plain_block_does_not_add_its_input():
+    torch.manual_seed(0)
+    residual, grid = ResidualBlock(4, 4, stride=1).eval(), torch.randn(2, 4, 6, 4)
+    plain = PlainBlock(4, 4, stride=1).eval()
+    plain.inner.load_state_dict(residual.inner.state_dict())
+    assert torch.allclose((plain.inner(grid) + grid).relu(), residual(grid))
+    assert torch.equal(plain(grid), plain.inner(grid).relu())
+
+
+def test_plain_network_has_no_shortcut():
+    plain, residual = build_encoder(is_residual=False), build_encoder()
+    kept = [name for name in residual.state_dict() if "shortcut" not in name]
+    assert list(plain.state_dict()) == kept
 
 
 def test_in_evaluation_states_do_not_depend_on_the_batch(values):

@@ -120,3 +120,10 @@ def test_only_scenes_with_their_captions_count(example):
 @pytest.mark.parametrize("model", [PointingModel(num_layers=0), PointingModel(grid=None)])
 def test_without_attention_over_a_grid_there_is_no_result(model):
     assert measure_pointing(model, EXAMPLES) is None
+
+
+def test_regions_of_pairs_are_known():
+    scene = find_scene("pairs/0/1")
+    example = Example("pairs/0/1", caption(scene))
+    result = measure_pointing(PointingModel(), [example])
+    assert result is not None and result.value == 100

@@ -1,8 +1,9 @@
 """Rendered scenes of coloured shapes with captions, masks, boxes and questions.
 
-A scene depends on its seed and number only. Its reference is `scenes/SEED/NUMBER`, or
-`shapes/SEED/NUMBER` for a single shape. A scene is assigned to the training, validation or test
-split by its caption, independently of the seed and of the number of examples.
+A scene depends on its seed and number only. Its reference is `scenes/SEED/NUMBER`,
+`pairs/SEED/NUMBER` for two objects on a grid, or `shapes/SEED/NUMBER` for a single shape. A scene
+is assigned to the training, validation or test split by its caption, independently of the seed and
+of the number of examples.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,12 @@ from PIL import Image
 
 from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.datasets.synthetic.scenes import captions, rendering
-from regard.data.datasets.synthetic.scenes.objects import Scene, sample_scene, sample_shape
+from regard.data.datasets.synthetic.scenes.objects import (
+    Scene,
+    sample_pair,
+    sample_scene,
+    sample_shape,
+)
 from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy, sample_questions
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -28,7 +34,11 @@ NUM_CAPTIONED = 48_000
 GRID = 16
 """Number of rows and of columns of the grid of labels of `scenes:regions`."""
 
-KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": sample_scene, "shapes": sample_shape}
+KINDS: dict[str, Callable[[int, int], Scene]] = {
+    "scenes": sample_scene,
+    "pairs": sample_pair,
+    "shapes": sample_shape,
+}
 """Samplers of scenes by the first part of a reference."""
 
 
@@ -70,13 +80,14 @@ def load_scenes(argument: str, seed: int) -> Splits:
     """Generate scenes with captions, labels of regions, boxes of phrases, or questions.
 
     Args:
-        argument: Empty, `regions`, `boxes`, `translation`, `translation-text` or `questions`;
-            and a number of training examples, as in `2000` or `regions,2000`.
+        argument: Empty, `regions`, `boxes`, `translation`, `translation-text`, `questions` or
+            `pairs`; and a number of training examples, as in `2000` or `regions,2000`.
         seed: Seed of the scenes.
     """
     kind, num_train = parse_argument(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
-    samples = (sample_scene(seed, number) for number in count())
+    sample = KINDS.get(kind, sample_scene)
+    samples = (sample(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
     wanted = (num_train, NUM_HELD_OUT, NUM_HELD_OUT)
     parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, captions.caption))
@@ -150,6 +161,7 @@ TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
     ),
     "translation-text": _pair(captions.english_caption, captions.german_caption),
     "questions": _question_examples,
+    "pairs": _pair(partial(_reference, kind="pairs"), captions.caption),
 }
 """Functions that build the examples of a scene, by the argument of `scenes:`."""
 

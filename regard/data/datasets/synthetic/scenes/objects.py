@@ -39,6 +39,11 @@ DIRECTION_RATIO = 1.35
 ORDER_MARGIN = 0.06
 """Minimum horizontal distance between groups that are named from left to right."""
 
+PAIR_GRID = 3
+"""Number of rows and of columns of the grid of `sample_pair`."""
+PAIR_RADII = {"large": 0.15, "small": 0.09}
+"""Radii of the two objects of `sample_pair`, in the order in which captions name them."""
+
 Box = tuple[float, float, float, float]
 """Left, upper, right and lower edge of a bounding box."""
 
@@ -135,6 +140,26 @@ def sample_scene(seed: int, number: int) -> Scene:
                 return Scene(seed, number, groups, _background(random))
 
 
+def sample_pair(seed: int, number: int) -> Scene:
+    """Return a scene of a large and a small object in two cells of a row or column of a grid.
+
+    The grid has `PAIR_GRID` rows and columns, and a plain background.
+    """
+    at_least("seed", seed, 0)
+    at_least("number", number, 0)
+    random = Random(f"pair {seed} {number}")
+    line = random.randrange(PAIR_GRID)
+    cells = [(line, cell) for cell in random.sample(range(PAIR_GRID), 2)]
+    if random.random() < 0.5:
+        cells = [(column, row) for row, column in cells]
+    groups = []
+    appearances = random.sample(APPEARANCES, 2)
+    for (row, column), (shape, colour), size in zip(cells, appearances, PAIR_RADII, strict=True):
+        x, y = ((index + 0.5) / PAIR_GRID + random.uniform(-0.02, 0.02) for index in (column, row))
+        groups.append((SceneObject(shape, colour, size, x, y, PAIR_RADII[size]),))
+    return Scene(seed, number, tuple(groups), Background(_level(random), 0))
+
+
 def sample_shape(seed: int, number: int) -> Scene:
     """Return a scene of a single shape of random size, rotation and position."""
     at_least("seed", seed, 0)
@@ -213,8 +238,11 @@ def _position(
 
 
 def _background(random: Random) -> Background:
-    level = random.choice((random.randint(20, 60), random.randint(205, 245)))
-    return Background(level, random.choice((0, random.randint(12, 40))))
+    return Background(_level(random), random.choice((0, random.randint(12, 40))))
+
+
+def _level(random: Random) -> int:
+    return random.choice((random.randint(20, 60), random.randint(205, 245)))
 
 
 def _star() -> tuple[tuple[float, float], ...]:

@@ -364,3 +364,22 @@ def test_translations_with_and_without_images_have_the_same_sentences():
             assert english_caption(find_scene(multimodal.source[1])) == text.source
     held_out = {example.source for example in (*text_only.valid, *text_only.test)}
     assert not held_out & {example.source for example in text_only.train}
+
+
+def test_pairs_are_a_large_and_a_small_object_in_two_cells_of_a_row_or_column():
+    relations = set()
+    for number in range(60):
+        scene = find_scene(f"pairs/0/{number}")
+        large, small = scene.objects
+        assert (large.size, small.size) == ("large", "small")
+        first, second = ((int(3 * obj.y), int(3 * obj.x)) for obj in scene.objects)
+        assert first != second and (first[0] == second[0] or first[1] == second[1])
+        relations.update(scene.relations)
+    assert relations == {"left of", "right of", "above", "below"}
+
+
+def test_pairs_are_loaded_with_references_and_captions():
+    example = load_scenes("pairs,20", 0).train[0]
+    scene = find_scene(example.source)
+    assert example.source.startswith("pairs/0/") and example.target == caption(scene)
+    assert render(example.source).size == (64, 64)

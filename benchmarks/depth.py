@@ -1,0 +1,78 @@
+"""Plain and residual networks of 20 and 56 layers: training and test error by epoch.
+
+He et al. 2016, section 4.2: 3 x 3 convolutions of 16, 32 and 64 channels, SGD with momentum 0.9,
+weight decay 0.0001 and a learning rate of 0.1 that is divided by 10 twice.
+"""
+
+import multiprocessing
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import torch
+from results import Row, rounded, write_results
+
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.studies.reproduce.learning.residual_depth import prepare, train_with_errors
+
+BLOCKS = {20: 3, 56: 9}
+"""Blocks of each of the three stages by number of layers: 6 n + 2 layers have n blocks."""
+BATCH, NUM_IMAGES = 128, 45_000
+NUM_TRAIN = 5_000
+"""Training images of the training error."""
+SETTINGS = (
+    "model.encoder.widths=[16, 32, 64]", f"data.batch.max_sentences={BATCH}",
+    "data.source.augmentation.cutout=0", "train.label_smoothing=0", "train.clip_norm=0",
+    "train.average_last=0", "train.precision=fp32", "train.optimizer.learning_rate=0.1",
+    "train.optimizer.is_nesterov=false", "train.optimizer.weight_decay=0.0001",
+    "train.schedule.kind=step", "train.schedule.gamma=0.1",
+)  # fmt: skip
+"""Overrides of `he2016`: the network and the training of the paper."""
+REDUCTIONS = 0.4
+"""Share of the steps between two reductions of the learning rate."""
+COLUMNS = ("epoch", "training_error", "error", "training_loss")
+
+
+def depth(out: Path, options: Mapping[str, str]) -> None:
+    """Train the four networks side by side and write their errors by epoch."""
+    data, epochs = options.get("data", "cifar10"), int(options.get("epochs", 40))
+    every = int(REDUCTIONS * epochs * -(-NUM_IMAGES // BATCH))
+    settings = (*SETTINGS, f"train.max_epochs={epochs}", f"train.schedule.every_steps={every}")
+    if "minutes" in options:
+        settings += (f"train.max_minutes={options['minutes']}",)
+    networks = list(product(("plain", "residual"), BLOCKS))
+    train = partial(
+        train_network, data=data, settings=settings, device=options.get("device", "auto")
+    )
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(int(options.get("jobs", 4)), mp_context=spawn) as pool:
+        rows = list(pool.map(train, *zip(*networks, strict=True)))
+    words = " ".join(f"{key}={value}" for key, value in options.items())
+    command = f"python benchmarks/run.py depth{words and f' --set {words}'}"
+    value = {"experiment": "depth", "command": command, "epochs": epochs, "runs": rows}
+    write_results(out / "depth.json", rounded(value))
+
+
+def train_network(
+    kind: str, layers: int, *, data: str, settings: tuple[str, ...], device: str
+) -> Row:
+    """Train one network and return its errors in percent after each epoch."""
+    torch.set_num_threads(1)
+    blocks = f"model.encoder.blocks={[BLOCKS[layers]] * 3}"
+    overrides = (*settings, blocks, f"model.encoder.is_residual={str(kind == 'residual').lower()}")
+    request = Request(data=(data,), recipe="he2016", settings=overrides, device=device)
+    task, splits = prepare(request)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = train_with_errors(task, splits, Path(folder), num_train=NUM_TRAIN)
+    last = {key: {"value": rows[-1][key], "name": f"{key} %"} for key in COLUMNS[1:3]}
+    return {
+        "name": f"{kind} {layers}", "layers": layers, "seed": task.recipe.seed,
+        "parameters": task.num_parameters, **runs.describe_provenance(task.device), "data": data,
+        "overrides": list(overrides),
+        "training": {"steps": rows[-1]["step"], "seconds": rows[-1]["seconds"]},
+        "curve": {key: [row[key] for row in rows] for key in COLUMNS}, "test": {"scores": last},
+    }  # fmt: skip
