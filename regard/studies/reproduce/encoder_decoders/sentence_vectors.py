@@ -29,6 +29,7 @@ SETTINGS = (
     "model.encoder.dim=128",
     "model.decoder.embedding_dim=64",
     "model.decoder.dim=128",
+    "model.init.forget_bias=0",
     "train.max_epochs=6",
     "search.beams=1",
 )
