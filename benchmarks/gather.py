@@ -383,7 +383,8 @@ class Paraphrases:
 
 
 @cache
-def _read_paraphrases(data: str) -> tuple[Paraphrases, Splits]:
+def read_paraphrases(data: str) -> tuple[Paraphrases, Splits]:
+    """Return the paraphrases of the test part of a data set, and all parts."""
     splits = paraphrase_splits(data)
     return Paraphrases(splits.test), splits
 
@@ -397,7 +398,7 @@ def slim(scores: Row) -> Row:
 
 def paraphrase_retrieval(run: Finished, data: str) -> Row:
     """Score a trained encoder beside its untrained copy, and project the sentences of the plot."""
-    found, _ = _read_paraphrases(data)
+    found, _ = read_paraphrases(data)
     vectors = {kind: embed(run.task, found.sentences, pooling=kind) for kind in ("summary", "mean")}
     before = embed(untrained_copy(run.task), found.sentences, pooling="summary")
     points, share = project(vectors["summary"][found.plotted])
@@ -412,7 +413,7 @@ def paraphrase_retrieval(run: Finished, data: str) -> Row:
 
 def paraphrase_baseline(_context: Together, data: str) -> Row:
     """Score bags of words, and describe the sentences that the page shows."""
-    found, splits = _read_paraphrases(data)
+    found, splits = read_paraphrases(data)
     bag = BagOfWords([example.source for example in splits.train])(found.sentences)
     scores = found.score(bag)
     return {

@@ -108,6 +108,25 @@ def paraphrase_splits(data: str, *, max_held_out: int = 3_000) -> Splits:
     return Splits(train, valid, test, note)
 
 
+def shuffled_sources(folder: Path, argument: Mapping[str, str]) -> None:
+    """Write a data set whose sources are those of other examples, split by split.
+
+    A model trained on it cannot use the source: it is a language model of the targets with the
+    same size, the same texts and so the same vocabulary.
+    """
+    splits = find_data(argument["data"])
+    for side in ("train", "valid", "test"):
+        write_examples(folder / f"{side}.jsonl", shuffle_sources(getattr(splits, side)))
+
+
+def shuffle_sources(examples: Sequence[Example]) -> list[Example]:
+    """Return examples with the sources of other examples, in a random order of fixed seed."""
+    sources = [example.source for example in examples]
+    random.Random(1).shuffle(sources)
+    pairs = zip(sources, examples, strict=True)
+    return [Example(source, example.target) for source, example in pairs]
+
+
 def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> None:
     """Write texts to pre-train on into `$REGARD_DATA/pretraining`, one a line, if missing."""
     for file, names in argument.items():
@@ -152,6 +171,9 @@ def align_both(pairs: Pairs) -> dict[str, list[set[Link]]]:
     return {"per target word": forward, "per source word": backward, "in both": both}
 
 
-_ALL = (joined_sentences, length_generalisation, paraphrases, pretraining_corpus, word_links)
+_ALL = (
+    joined_sentences, length_generalisation, paraphrases, shuffled_sources, pretraining_corpus,
+    word_links,
+)  # fmt: skip
 STEPS: dict[str, Callable[[Path, Any], None]] = {one.__name__: one for one in _ALL}
 """Steps by name: (folder of the experiment's runs, argument of the plan)."""

@@ -24,6 +24,8 @@ from typing import Any
 import gather
 import gather_alignment as alignment
 import gather_media as media
+import gather_replies as replies
+import gather_vectors as vectors
 import measure
 import prepare
 from plan import PLANS, RESULTS, Plan, Run, check, read_plan
@@ -34,10 +36,15 @@ from regard.core.tables import did_you_mean
 from regard.runs import folder as runs
 
 EVERY_SEED = {
-    one.__name__: one for one in (*gather.EVERY_SEED, *media.EVERY_SEED, *alignment.EVERY_SEED)
-}
+    one.__name__: one
+    for one in (
+        *gather.EVERY_SEED, *media.EVERY_SEED, *alignment.EVERY_SEED, *vectors.EVERY_SEED,
+    )
+}  # fmt: skip
 FIRST_SEED = {one.__name__: one for one in (*gather.FIRST_SEED, *media.FIRST_SEED)}
-JOINED = {one.__name__: one for one in (*gather.JOINED, *media.JOINED, *alignment.JOINED)}
+JOINED = {
+    one.__name__: one for one in (*gather.JOINED, *media.JOINED, *alignment.JOINED, *replies.JOINED)
+}
 """Extractors by the name in a plan."""
 Planned = list[tuple[Run, Path]]
 """Runs with their run folders."""

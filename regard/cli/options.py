@@ -206,4 +206,4 @@ RecipeOverrides = Annotated[
 
 # Vectors.
 Layer = Annotated[int | None, Option(help="A layer, 0 = embeddings; the last if not given.")]
-Pooling = Annotated[str | None, Option(help="summary, mean or first; summary if not given.")]
+Pooling = Annotated[str | None, Option(help="summary, mean, first or final; summary if not given.")]

@@ -18,7 +18,13 @@ from regard.core.tables import pick
 from regard.data.example import Example, require_list
 from regard.data.text.field import as_text
 from regard.models.ensemble import EnsembleEncoder
-from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
+from regard.models.heads.pooling import (
+    FinalPooling,
+    FirstPooling,
+    MeanPooling,
+    Pooling,
+    SummaryPooling,
+)
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layer_states import layer_states
 from regard.models.pca import Pca
@@ -30,6 +36,7 @@ POOLINGS: dict[str, type[Pooling]] = {
     "summary": SummaryPooling,
     "mean": MeanPooling,
     "first": FirstPooling,
+    "final": FinalPooling,
 }
 """Poolings of hidden states to one vector, without parameters."""
 
@@ -60,8 +67,9 @@ def embed(
         task: A run with an encoder.
         sources: Texts, or paths of images and recordings.
         layer: Index of the layer, 0 = the embeddings; the encoder output if not given.
-        pooling: Pooling of the states: 'summary' of the encoder, 'mean' or 'first'. If not given,
-            'summary', or 'mean' with a `layer`, which has no summary.
+        pooling: Pooling of the states: 'summary' of the encoder, 'mean', 'first', or 'final', the
+            final states of all layers of a recurrent encoder. If not given, 'summary', or 'mean'
+            with a `layer`, which has no summary.
     """
     require_list(sources, "sources")
     embedder = require_embedder(task)
@@ -137,10 +145,10 @@ def _find_pooling(task: Task[Any], layer: int | None, pooling: str | None) -> Po
     if pooling is None:
         pooling = "summary" if layer is None else "mean"
     kind = pick(POOLINGS, pooling, "pooling")
-    if pooling == "summary" and layer is not None:
+    if pooling in ("summary", "final") and layer is not None:
         raise ConfigError(
             "`pooling` must be 'mean' or 'first' with a `layer`, which has no summary, but is "
-            "'summary'."
+            f"'{pooling}'."
         )
     if pooling == "first" and not embedder.reads_text:
         raise ConfigError(

@@ -44,6 +44,8 @@ class InitConfig(Config):
     """Rule for the hidden-to-hidden matrices of recurrent layers, applied per gate."""
     embedding: Rule = "default"
     """Rule for embeddings."""
+    forget_bias: float = 0.0
+    """Added to the biases of the forget gates of LSTM layers (Jozefowicz et al. 2015)."""
 
 
 def _kaiming_std(weight: Tensor, config: InitConfig) -> float:
@@ -85,3 +87,14 @@ def initialize(model: nn.Module, config: InitConfig) -> None:
             pick(INITIALIZERS, config.embedding, "embedding")(parameter.data, config)
         else:
             pick(INITIALIZERS, config.rule, "rule")(parameter.data, config)
+    if config.forget_bias:
+        _raise_forget_gates(model, config.forget_bias)
+
+
+def _raise_forget_gates(model: nn.Module, bias: float) -> None:
+    for module in model.modules():
+        if isinstance(module, nn.LSTM):
+            for name, parameter in module.named_parameters():
+                if name.startswith("bias_ih"):
+                    # The order of the gates is input, forget, cell, output.
+                    parameter.data[module.hidden_size : 2 * module.hidden_size] += bias

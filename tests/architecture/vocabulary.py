@@ -96,6 +96,7 @@ SKIPPED = (
     "regard/data/datasets/synthetic/phrasebook/lexicon.toml",
     "regard/data/datasets/synthetic/phrasebook/german.toml",
     "regard/data/datasets/synthetic/scenes/german.toml",
+    "regard/studies/reproduce/encoder_decoders/role_sentences.py",
 )
 SUFFIXES = (".py", ".md", ".toml", ".txt", ".css", ".js", ".html", "Makefile")
 

@@ -36,6 +36,11 @@ def test_attention_of_the_demo_aligns_words(demo, value):
     assert value(demo, "aer") <= 0.35
 
 
+@pytest.mark.parametrize(("paper", "bleu"), [("luong2015", 90), ("sutskever2014", 30)])
+def test_stacked_lstms_reach_their_bleu(learn_phrasebook, value, paper, bleu):
+    assert value(learn_phrasebook(f"{paper}-laptop"), "bleu") >= bleu
+
+
 @pytest.mark.parametrize("paper", ["cho2014", "sutskever2014"])
 def test_fixed_context_falls_behind_on_long_sentences(demo, learn_phrasebook, paper):
     without_attention = learn_phrasebook(f"{paper}-laptop")

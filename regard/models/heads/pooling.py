@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.pooling import AttentionPooling, average_pool, max_pool
 from regard.attention.scores import DotScore, ScaledDotScore
+from regard.core.errors import ConfigError
 from regard.core.module import Linear, Module
 from regard.models.interfaces import Memory
 
@@ -46,6 +47,23 @@ class SummaryPooling(Pooling):
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
         return memory.summary
+
+
+class FinalPooling(Pooling):
+    """Final states of all layers of a recurrent encoder: h and, for an LSTM, c.
+
+    Sutskever et al. 2014 initialise the decoder with all of them: four layers of 1,000 cells
+    represent a sentence by 8,000 numbers.
+    """
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, N·D), layer by layer."""
+        if memory.final is None:
+            raise ConfigError(
+                "`pooling` 'final' needs a recurrent encoder, whose layers have final states, but "
+                "this encoder has none. Use 'summary' or 'mean'."
+            )
+        return torch.cat([part for layer in memory.final for part in layer], dim=-1)
 
 
 class MeanPooling(Pooling):

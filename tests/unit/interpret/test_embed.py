@@ -6,12 +6,15 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.data.datasets.labelled import generate_opinions
 from regard.data.datasets.synthetic import scenes
 from regard.data.datasets.synthetic.scenes import load_scenes
 from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.interpret.embed import embed, project
+from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
+from regard.models.heads.pooling import FinalPooling
 from regard.models.layer_states import layer_states
 from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
@@ -118,6 +121,22 @@ def test_layer_zero_is_the_mean_of_embeddings(tiny_run):
     ids = torch.tensor(predictor.source.read("a b c"))
     expected = predictor.model.encoder.embedding(ids).mean(0).detach()
     np.testing.assert_allclose(embed(predictor, ["a b c"], layer=0)[0], expected, atol=1e-6)
+
+
+def test_final_states_of_all_layers_are_one_vector():
+    encoder = RnnEncoder(RnnEncoderConfig(cell="lstm", num_layers=2, dim=3), TextSpec(vocab_size=9))
+    memory = encoder(torch.tensor([[1, 4, 2]]), torch.ones(1, 3, dtype=torch.bool))
+    vector = FinalPooling(3)(memory)
+    assert vector.shape == (1, 12)  # h and c of two layers
+    assert torch.equal(vector[:, 6:9], memory.summary)
+
+
+def test_final_states_need_a_recurrent_encoder(tiny_run):
+    assert embed(tiny_run.predictor, LINES, pooling="final").shape[0] == len(LINES)
+    with pytest.raises(ConfigError, match="`pooling` 'final' needs a recurrent encoder"):
+        embed(masked_task(), LINES, pooling="final")
+    with pytest.raises(ConfigError, match="has no summary, but is 'final'"):
+        embed(tiny_run.predictor, LINES, layer=1, pooling="final")
 
 
 def test_pooling_of_a_layer_ignores_padding(tiny_run):

@@ -140,3 +140,27 @@ def test_settings_have_limits(name):
 def test_unknown_rule_is_named(name):
     with pytest.raises(ConfigError, match=rf"^`{name}` must be one of .+ Did you mean 'normal'\?$"):
         initialize(Parts(), InitConfig(**{name: "normall"}))
+
+
+@pytest.mark.parametrize("rule", ["default", "uniform"])
+def test_forget_bias_is_added_to_forget_gates_only(rule):
+    def biases(forget_bias):
+        torch.manual_seed(1)
+        layer = nn.LSTM(3, 5, num_layers=2, bidirectional=True)
+        initialize(layer, InitConfig(rule=rule, forget_bias=forget_bias))
+        return {name: value.detach() for name, value in layer.named_parameters() if "bias" in name}
+
+    plain, raised = biases(0.0), biases(1.5)
+    for name, value in raised.items():
+        added = torch.zeros(4, 5)
+        if name.startswith("bias_ih"):
+            added[1] = 1.5
+        torch.testing.assert_close(value - plain[name], added.flatten())
+
+
+def test_forget_bias_leaves_a_gru_as_it_is():
+    torch.manual_seed(1)
+    layer = nn.GRU(3, 5)
+    before = layer.bias_ih_l0.clone()
+    initialize(layer, InitConfig(forget_bias=1.0))
+    assert torch.equal(layer.bias_ih_l0, before)

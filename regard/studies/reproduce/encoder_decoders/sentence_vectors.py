@@ -1,18 +1,19 @@
 """Similarity of sentence vectors by meaning and by words (Sutskever et al. 2014, fig. 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.phrasebook.meanings import RoleSwap, sample_role_swaps
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve
 from regard.plots.scatter import grouped
 from regard.runs.request import Request
+from regard.studies.reproduce.encoder_decoders.role_sentences import LIKING, Roles, split_sentences
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 from regard.studies.reproduce.running import train_run
 
@@ -22,24 +23,32 @@ MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015
 SETTINGS = (
     "data.source.kind=word",
     "data.target.kind=word",
-    "data.batch.max_length=30",
+    "data.batch.max_length=20",
     "data.batch.max_tokens=400",
-    "train.max_epochs=10",
+    "model.encoder.embedding_dim=64",
+    "model.encoder.dim=128",
+    "model.decoder.embedding_dim=64",
+    "model.decoder.dim=128",
+    "model.init.forget_bias=0",
+    "train.max_epochs=6",
     "search.beams=1",
 )
-"""Overrides: small batches give enough steps on few short sentences."""
+"""Overrides: few words need a small model, and small batches give enough updates."""
 
-NUM_TRAIN, NUM_VALID, NUM_TEST = 2_000, 50, 100
-"""Numbers of training, validation and test sentences, each in four variants."""
-
-NUM_SHOWN = 2
-"""Number of test sentences in the plot."""
+NUM_PAIRS, NUM_GIFTS, NUM_VALID = 12, 60, 20
+"""Pairs of names and gifts of the test part, and gifts of the validation part."""
 
 FIXED, ATTENDING = MODELS
 MEAN = "bahdanau2015, mean of states"
 BAG, UNTRAINED = "bag of words", "sutskever2014, not trained"
-SAME_MEANING, SAME_WORDS, OTHER = "same meaning", "same words, other meaning", "different words"
+
+SAME_MEANING, REVERSED, OTHER = "same meaning", "roles reversed", "different words"
+PASSIVE, REVERSED_PASSIVE = "active and passive", "active and reversed passive"
 RETRIEVAL = "retrieval accuracy %"
+SAME_ROLES, SAME_VERB = "same roles, other verb", "same verb, roles reversed"
+
+NUM_FORMS = 3
+"""Forms of one gift: active, location first, passive."""
 
 
 def sentence_vectors(seed: int, folder: Path) -> Findings:
@@ -49,43 +58,73 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         seed: Seed of the models; the sentences are always the same.
         folder: Folder of the runs.
     """
-    turned = sample_role_swaps(NUM_TEST + NUM_VALID + NUM_TRAIN)
-    test, train = turned[:NUM_TEST], turned[NUM_TEST + NUM_VALID :]
-    sides = {"train": train, "valid": turned[NUM_TEST : NUM_TEST + NUM_VALID], "test": test}
+    parts = split_sentences(num_pairs=NUM_PAIRS, num_gifts=NUM_GIFTS, num_valid=NUM_VALID)
+    tested = [*parts.liking, *parts.giving]
+    sides = {"train": parts.train, "valid": parts.valid, "test": tested}
     for side, items in sides.items():
-        pairs = [example for item in items for example in item.examples]
-        write_examples(folder / "data" / f"{side}.jsonl", pairs)
-    sentences = [sentence for item in test for sentence in item.sentences]
+        examples = [example for item in items for example in item.examples]
+        write_examples(folder / "data" / f"{side}.jsonl", examples)
     tasks = {name: _train(name, seed, folder) for name in MODELS}
-    vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
-    vectors[MEAN] = embed(tasks[ATTENDING], sentences, pooling="mean")
-    shown = {name: vectors[name] for name in (*MODELS, MEAN)}
-    vectors[UNTRAINED] = embed(untrained_copy(tasks[FIXED]), sentences)
-    vectors[BAG] = BagOfWords([sentence for item in train for sentence in item.sentences])(
-        sentences
-    )
-    numbers = {name: measure(array) for name, array in vectors.items()}
+    untrained = untrained_copy(tasks[FIXED])
+    bag = BagOfWords(_sentences(parts.train))
+    embedders: dict[str, Callable[[list[str]], Array]] = {
+        FIXED: partial(embed, tasks[FIXED]),
+        ATTENDING: partial(embed, tasks[ATTENDING]),
+        MEAN: partial(embed, tasks[ATTENDING], pooling="mean"),
+        UNTRAINED: partial(embed, untrained),
+        BAG: bag,
+    }
+    vectors = {
+        name: (embedder(_sentences(parts.liking)), embedder(_sentences(parts.giving)))
+        for name, embedder in embedders.items()
+    }
+    liking = {name: compare_verbs(names) for name, (names, _) in vectors.items()}
+    giving = {name: compare_forms(gifts) for name, (_, gifts) in vectors.items()}
     return Findings(
-        tables={"Cosine similarities": numbers},
-        claims=_claims(numbers),
-        plots={"sentence-vectors": _plot(shown, test)},
+        tables={
+            "Cosines of gifts: I gave her a card in the garden": giving,
+            "Cosines of pairs: Mary admires John": liking,
+        },
+        claims=_claims(liking, giving),
+        plots=_plots(vectors, parts.liking, parts.giving),
     )
 
 
-def measure(vectors: Array) -> dict[str, float]:
-    """Compute mean cosines and retrieval accuracy; rows: the four variants of each `RoleSwap`."""
+def compare_forms(vectors: Array) -> dict[str, float | str]:
+    """Compute mean cosines and retrieval accuracy of gifts; rows: the six sentences of each."""
     similar = cosines(vectors, vectors)
-    numbers = np.arange(len(vectors))
-    meaning, words = numbers // 2, numbers // 4
-    is_like = (meaning[:, None] == meaning) & (numbers[:, None] != numbers)
-    is_same = words[:, None] == words
-    accuracy = retrieve(similar, meaning.tolist())["accuracy"]
+    rows = np.arange(len(vectors))
+    meaning, words, form = rows // NUM_FORMS, rows // (2 * NUM_FORMS), rows % NUM_FORMS
+    has_same_words = words[:, None] == words
+    is_like = (meaning[:, None] == meaning) & (rows[:, None] != rows)
+    is_reversed = has_same_words & (meaning[:, None] != meaning)
+    is_active_to_passive = (form[:, None] == 0) & (form == NUM_FORMS - 1)
     return {
         SAME_MEANING: float(similar[is_like].mean()),
-        SAME_WORDS: float(similar[is_same & (meaning[:, None] != meaning)].mean()),
-        OTHER: float(similar[~is_same].mean()),
-        RETRIEVAL: accuracy.value,
+        REVERSED: float(similar[is_reversed].mean()),
+        PASSIVE: float(similar[is_like & is_active_to_passive].mean()),
+        REVERSED_PASSIVE: float(similar[is_reversed & is_active_to_passive].mean()),
+        OTHER: float(similar[~has_same_words].mean()),
+        RETRIEVAL: retrieve(similar, meaning.tolist())["accuracy"].value,
     }
+
+
+def compare_verbs(vectors: Array) -> dict[str, float | str]:
+    """Compute mean cosines of pairs of names; rows: both roles of each verb, pair by pair."""
+    similar = cosines(vectors, vectors)
+    rows = np.arange(len(vectors))
+    pair, verb, role = rows // (2 * len(LIKING)), rows // 2, rows % 2
+    is_same_pair = pair[:, None] == pair
+    is_same_role, is_same_verb = role[:, None] == role, verb[:, None] == verb
+    return {
+        SAME_ROLES: float(similar[is_same_pair & is_same_role & ~is_same_verb].mean()),
+        SAME_VERB: float(similar[is_same_pair & ~is_same_role & is_same_verb].mean()),
+        OTHER: float(similar[~is_same_pair].mean()),
+    }
+
+
+def _sentences(items: Sequence[Roles]) -> list[str]:
+    return [sentence for item in items for sentence in item.sentences]
 
 
 def _train(name: str, seed: int, folder: Path) -> Any:
@@ -101,54 +140,84 @@ def _train(name: str, seed: int, folder: Path) -> Any:
     return train_run(request, seed)
 
 
-def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
-    fixed, attending, mean, bag = (numbers[name] for name in (FIXED, ATTENDING, MEAN, BAG))
-    untrained = numbers[UNTRAINED]
+def _claims(liking: dict[str, Any], giving: dict[str, Any]) -> tuple[Claim, ...]:
+    fixed, attending, untrained, bag = (giving[name] for name in (FIXED, ATTENDING, UNTRAINED, BAG))
+    names = liking[FIXED]
     return (
         Claim(
-            "Fixed context: the same meaning is closer than the same words with another meaning.",
+            "Fixed context: three forms of one meaning are closer than reversed roles.",
             _outcome(fixed),
-            fixed[SAME_MEANING] > fixed[SAME_WORDS],
+            fixed[SAME_MEANING] > fixed[REVERSED],
         ),
         Claim(
-            "Bag of words: both are equally close.",
-            _outcome(bag),
-            abs(bag[SAME_MEANING] - bag[SAME_WORDS]) < 1e-6,
+            "Fixed context: an active sentence is closer to the passive of its meaning than to the "
+            "passive with reversed roles; for a bag of words it is the other way round.",
+            f"mean cosine {fixed[PASSIVE]:.2f} and {fixed[REVERSED_PASSIVE]:.2f}; bag of words "
+            f"{bag[PASSIVE]:.2f} and {bag[REVERSED_PASSIVE]:.2f}",
+            fixed[PASSIVE] > fixed[REVERSED_PASSIVE] and bag[PASSIVE] < bag[REVERSED_PASSIVE],
         ),
         Claim(
-            "Untrained encoder: the same words are closer than the same meaning.",
+            "Fixed context: verbs of similar meaning are closer than reversed roles.",
+            f"mean cosine {names[SAME_ROLES]:.2f} with another verb, {names[SAME_VERB]:.2f} with "
+            "reversed roles",
+            names[SAME_ROLES] > names[SAME_VERB],
+        ),
+        Claim(
+            "Training brings it about: before training, reversed roles are closer.",
             _outcome(untrained),
-            untrained[SAME_MEANING] < untrained[SAME_WORDS],
+            untrained[SAME_MEANING] < untrained[REVERSED],
         ),
         Claim(
-            "Attention: the mean of all states represents meaning better than the last state.",
-            f"retrieval {mean[RETRIEVAL]:.1f} % by the mean, {attending[RETRIEVAL]:.1f} % by the "
-            "last state",
-            mean[SAME_MEANING] > mean[SAME_WORDS] and mean[RETRIEVAL] > attending[RETRIEVAL],
+            "Attention: the last state need not represent the meaning, and reversed roles are as "
+            "close.",
+            _outcome(attending),
+            attending[SAME_MEANING] <= attending[REVERSED],
         ),
     )
 
 
 def _outcome(row: dict[str, float]) -> str:
-    return f"cosine {row[SAME_MEANING]:.2f} and {row[SAME_WORDS]:.2f}"
+    return (
+        f"mean cosine {row[SAME_MEANING]:.2f} with the same meaning, {row[REVERSED]:.2f} with "
+        "reversed roles"
+    )
 
 
-def _plot(vectors: dict[str, Array], turned: Sequence[RoleSwap]) -> Plot:
-    """Plot the first sentences of each model on their first two principal components."""
-    shown = [sentence for item in turned[:NUM_SHOWN] for sentence in item.sentences]
+def _plots(
+    vectors: dict[str, tuple[Array, Array]], liking: Sequence[Roles], giving: Sequence[Roles]
+) -> dict[str, Plot]:
+    """Plot the sentences of the figure on the first two principal components of their vectors."""
+    gifts, names = _sentences(giving[:1]), _sentences(liking[: len(LIKING)])
+    shown = (FIXED, UNTRAINED, BAG)
+    caption = (
+        "projected to the first two principal components of their vectors; above each plot, the "
+        "share of the variance that they explain. Colours are meanings, markers"
+    )
+    return {
+        "sentence-vectors": Plot(
+            grouped(
+                _panels({name: vectors[name][1][: len(gifts)] for name in shown}),
+                gifts,
+                groups=[row // NUM_FORMS for row in range(len(gifts))],
+                marks=[row % NUM_FORMS for row in range(len(gifts))],
+            ),
+            f"A gift in three forms, and with reversed roles, {caption} the form of the sentence.",
+        ),
+        "sentence-vectors-pairs": Plot(
+            grouped(
+                _panels({name: vectors[name][0][: len(names)] for name in shown}),
+                names,
+                groups=[row % 2 for row in range(len(names))],
+                marks=[row // 2 for row in range(len(names))],
+            ),
+            f"Three verbs with both roles, {caption} verbs.",
+        ),
+    }
+
+
+def _panels(vectors: dict[str, Array]) -> dict[str, list[tuple[float, float]]]:
     panels = {}
     for name, array in vectors.items():
-        points, share = project(array[: len(shown)])
+        points, share = project(array)
         panels[f"{name} · {100 * share:.0f} %"] = [(float(x), float(y)) for x, y in points]
-    figure = grouped(
-        panels,
-        shown,
-        groups=[number // 2 for number in range(len(shown))],
-        marks=[number % 2 for number in range(len(shown))],
-    )
-    caption = (
-        f"The first {NUM_SHOWN} test sentences in four variants each, projected to the first two "
-        "principal components of their vectors; above each plot, the share of explained variance. "
-        "Colours are meanings, markers word orders."
-    )
-    return Plot(figure, caption)
+    return panels
