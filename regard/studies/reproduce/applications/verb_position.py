@@ -34,7 +34,7 @@ OBJECTS = {
     "a dog": "einen Hund",
     "the city": "die Stadt",
     "the old bridge": "die alte Brücke",
-    "hundreds of pictures": "hunderte Bilder",
+    "hundreds of books": "hunderte Bücher",
 }
 VERBS = {
     "sees": "sieht",
@@ -43,7 +43,7 @@ VERBS = {
     "loves": "liebt",
     "describes": "beschreibt",
     "needs": "braucht",
-    "forgets": "vergisst",
+    "paints": "malt",
     "shows": "zeigt",
 }
 CONJUNCTIONS = {"when": "wenn", "because": "weil", "although": "obwohl", "while": "während"}

@@ -29,7 +29,7 @@ SETTINGS = {
         "train.validate_every=480",
     ),
 }
-"""Overrides of each model: about the same time per model, whatever the number of images."""
+"""Overrides of each model: about the same time per model, for any number of images."""
 
 IMAGES = ("data.source.size=24", "data.batch.max_sentences=48", "train.max_epochs=0")
 """Overrides of both."""
