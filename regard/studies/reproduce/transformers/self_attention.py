@@ -29,7 +29,10 @@ NOUN_INPUTS = 2 * torch.eye(3, dtype=torch.float64)
 NOUN_W_K = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [2.0, 0.5, 0.0]], dtype=torch.float64)
 """Maps the key of 'river', and a little that of 'money', to the direction of 'bank'."""
 
-LENGTHS = (512, 1024, 2048, 4096)
+LENGTHS = (256, 512, 1024, 2048)
+"""Lengths n of the timed attention."""
+
+TIMED_DIM = 512
 
 
 def self_attention(seed: int, _folder: Path | None = None) -> Findings:
@@ -53,7 +56,7 @@ def self_attention(seed: int, _folder: Path | None = None) -> Findings:
                 name: dict(zip(NOUNS, row.tolist(), strict=True)) for name, row in nouns.items()
             },
             "“bank” in two contexts": contexts_of_bank(),
-            "CPU time by length n, d = 64": {
+            f"CPU time by length n, d = {TIMED_DIM}": {
                 f"n = {length:,}": {"weights": f"{length**2:,}", "ms": 1000 * value}
                 for length, value in seconds.items()
             },
@@ -170,16 +173,24 @@ def contexts_of_bank() -> dict[str, dict[str, float]]:
     return rows
 
 
-def time_attention(length: int, seed: int, *, repeats: int = 3) -> float:
-    """Return the least CPU time in seconds of explicit attention over n positions, d = 64."""
+def time_attention(length: int, seed: int, *, repeats: int = 5) -> float:
+    """Return the least CPU time in seconds of explicit attention over n positions, d = 512."""
     generator = torch.Generator().manual_seed(seed)
-    inputs = torch.randn(1, length, 64, generator=generator) / 8
+    inputs = torch.randn(1, length, TIMED_DIM, generator=generator) / TIMED_DIM**0.5
     times = []
     for _ in range(repeats):
         started = time.process_time()
         simplified_self_attention(inputs)
         times.append(time.process_time() - started)
     return min(times)
+
+
+def fit_exponent(seconds: dict[int, float]) -> float:
+    """Return the slope of a least-squares line through log time by log length."""
+    x = torch.tensor([math.log(length) for length in seconds])
+    y = torch.tensor([math.log(value) for value in seconds.values()])
+    x, y = x - x.mean(), y - y.mean()
+    return float(x @ y / (x @ x))
 
 
 def _distance(first: Tensor, second: Tensor) -> float:
@@ -203,7 +214,7 @@ def _steps(exercise: dict[str, Tensor], causal: dict[str, Tensor]) -> dict[str, 
 
 
 def _vector(vector: Tensor) -> str:
-    return "(" + ", ".join(f"{value:.3g}" for value in vector.tolist()) + ")"
+    return "(" + ", ".join(f"{value:.4g}" for value in vector.tolist()) + ")"
 
 
 def _claims(
@@ -226,7 +237,7 @@ def _claims(
     )
     is_solved = max(_distance(y, exercise["y"]), _distance(causal_y, causal["y"])) < 1e-12
     plain, projected = nouns.values()
-    exponent = math.log2(seconds[4096] / seconds[1024]) / 2
+    exponent = fit_exponent(seconds)
     return (
         Claim(
             "The sums over j and the matrix form softmax(QKᵀ / √d) V are the same computation.",
@@ -253,8 +264,9 @@ def _claims(
         ),
         Claim(
             "Time grows with the square of the length.",
-            f"From n = 1,024 to 4,096 the CPU time grows as n^{exponent:.2f}.",
-            1.6 < exponent < 2.4,
+            f"From n = {LENGTHS[0]} to {LENGTHS[-1]:,} the CPU time grows as n^{exponent:.2f}; a "
+            "line through the logarithms, from 1.5 to 2.5 counts as square.",
+            1.5 < exponent < 2.5,
         ),
     )
 
@@ -285,4 +297,4 @@ def _plot_time(seconds: dict[int, float]) -> Plot:
         x_label="length n (positions)",
         y_label="CPU time (ms)",
     )
-    return Plot(figure, "CPU time of self-attention without parameters, d = 64, by length.")
+    return Plot(figure, "CPU time of self-attention without parameters, d = 512, by length.")
