@@ -193,8 +193,8 @@ def _claims(
             inputs[1:] == labels[:-1] and inputs[1:4] == EXAMPLE.split()[:3],
         ),
         Claim(
-            "The feed-forward layer maps to 4 times the width and back; input and output of a block "
-            "have the same width.",
+            "The feed-forward layer maps to 4 times the width and back; input and output of a "
+            "block have the same width.",
             f"Feed-forward {dim} → {hidden} → {block['feed-forward, back']['out']}; attention "
             f"{dim} → {dim}.",
             hidden == 4 * dim == 4 * block["feed-forward, back"]["out"] and widths == {(dim, dim)},
@@ -210,6 +210,6 @@ def _plot(courses: dict[str, Course]) -> Plot:
     )
     return Plot(
         figure,
-        f"Loss on {NUM_CURVE} test sentences by CPU time of training, one thread. English to German "
-        "sentences of at most nine words.",
+        f"Loss on {NUM_CURVE} test sentences by CPU time of training. English to German sentences "
+        "of at most nine words.",
     )

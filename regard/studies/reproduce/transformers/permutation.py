@@ -156,8 +156,8 @@ def _claims(changes: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
         ),
         Claim(
             "Without positions in the encoder, the decoder treats the source as a set.",
-            f"With a permuted source its outputs change by {none[SOURCE]:.0e}; with positions by at "
-            f"least {least(SOURCE):.3f}.",
+            f"With a permuted source its outputs change by {none[SOURCE]:.0e}; with positions by "
+            f"at least {least(SOURCE):.3f}.",
             none[SOURCE] < 1e-9 and least(SOURCE) > 1e-3,
         ),
         Claim(
@@ -179,11 +179,13 @@ def _claims(changes: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
 def _plot_encodings() -> Plot:
     encodings = sinusoids(torch.arange(NUM_POSITIONS).double(), DIM)
     figure = matrices(
-        {"PE(pos, column)": encodings}, x_label="column", y_label="position", aspect=2
+        {"PE(pos, 2i): sine": encodings[:, 0::2], "PE(pos, 2i + 1): cosine": encodings[:, 1::2]},
+        x_label="i",
+        y_label="position",
+        aspect=1.3,
     )
     return Plot(
         figure,
-        f"Sinusoidal position encodings of {NUM_POSITIONS} positions, d_model = {DIM}. Columns come "
-        "in pairs of sine and cosine; the wavelength grows from 2π in the first pair to nearly "
-        "2π · 10,000 in the last.",
+        f"Sinusoidal position encodings of {NUM_POSITIONS} positions, d_model = {DIM}. The "
+        "wavelength grows from 2π for i = 0 to nearly 2π · 10,000 for the last i.",
     )
