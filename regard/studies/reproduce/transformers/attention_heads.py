@@ -26,11 +26,7 @@ from regard.studies.reproduce.transformers.training import (
 from regard.tasks.generation.task import Predictor
 
 MAX_WORDS, NUM_TEST = 9, 150
-SETTINGS = (
-    "data.batch.max_tokens=300",
-    "train.max_steps=900",
-    "train.optimizer.learning_rate=0.004",
-)
+SETTINGS = ("train.max_steps=900",)
 ENCODER, MASKED, CROSS = "encoder self-attention", "masked self-attention", "cross-attention"
 POINTING = "points to the linked word %"
 REMOVED = "loss without the head"

@@ -30,11 +30,7 @@ BATCH_COLUMN = torch.tensor([-0.495, -1.143, 1.563, 0.076])
 """Batch norm of the first feature, worked out by hand."""
 
 NUM_TRAIN, NUM_TEST, LIMITS = 6_000, 200, (3, 10)
-SETTINGS = (
-    "data.batch.max_tokens=300",
-    "train.max_steps=300",
-    "train.optimizer.learning_rate=0.004",
-)
+SETTINGS = ("train.max_steps=300",)
 NUM_LAYERS = 4
 """Blocks in the encoder, and in the decoder."""
 

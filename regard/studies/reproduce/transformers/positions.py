@@ -23,11 +23,7 @@ TRAINED = (3, 10)
 """Shortest and longest source of the training set, in letters."""
 
 LENGTHS = (2, 4, 6, 8, 10, 11, 12, 14, 16)
-SETTINGS = (
-    "data.batch.max_tokens=300",
-    "train.max_steps=600",
-    "train.optimizer.learning_rate=0.004",
-)
+SETTINGS = ("train.max_steps=600",)
 KNOWN, LONGER = "exact, 4–10 letters %", "exact, 11–16 letters %"
 KNOWN_TOKENS, LONGER_TOKENS = "letters, 4–10 %", "letters, 11–16 %"
 
