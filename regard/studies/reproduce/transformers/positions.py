@@ -97,7 +97,9 @@ def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
     others = {name: row for name, row in numbers.items() if name != "none"}
     worst = min(others, key=lambda name: others[name][KNOWN])
     longest = max(others, key=lambda name: others[name][LONGER_TOKENS])
-    sinusoidal, learned = numbers["sinusoidal"], numbers["learned"]
+    sinusoidal, learned, relative, rotary = (
+        numbers[name] for name in ("sinusoidal", "learned", "relative", "rotary")
+    )
     return (
         Claim(
             "Without positions, a Transformer cannot use the order of the source.",
@@ -116,6 +118,14 @@ def _claims(numbers: dict[str, dict[str, float]]) -> tuple[Claim, ...]:
             f"the outputs are exact; of single letters, {longest} has most correct, "
             f"{others[longest][LONGER_TOKENS]:.0f} %.",
             max(row[LONGER] for row in others.values()) < 50,
+        ),
+        Claim(
+            "Distances (relative, rotary) extend further than absolute positions.",
+            "Letters correct at 11 to 16 letters: "
+            + ", ".join(f"{name} {row[LONGER_TOKENS]:.0f} %" for name, row in others.items())
+            + ".",
+            min(relative[LONGER_TOKENS], rotary[LONGER_TOKENS])
+            > max(sinusoidal[LONGER_TOKENS], learned[LONGER_TOKENS]),
         ),
     )
 
