@@ -41,7 +41,7 @@ def scaled_dot_product(seed: int, _folder: Path | None = None) -> Findings:
     )
 
 
-def work_example() -> dict[str, dict[str, object]]:
+def work_example() -> dict[str, dict[str, float | str]]:
     """Compute “cat” · “dog”, its scaled value, the weights and the share of “dog”."""
     product = float(CAT @ DOG.T)
     score = float(scaled_dot(CAT, DOG))
@@ -53,7 +53,7 @@ def work_example() -> dict[str, dict[str, object]]:
         "softmax(0.606, 0.2, −0.8)": ("0.523, 0.348, 0.128", weights.tolist()),
         "0.523 · dog": ("0.262, 0.052, 0.471", share.tolist()),
     }
-    rows: dict[str, dict[str, object]] = {}
+    rows: dict[str, dict[str, float | str]] = {}
     for step, (stated, values) in steps.items():
         expected = [float(number) for number in stated.split(", ")]
         difference = max(abs(a - b) for a, b in zip(expected, values, strict=True))
@@ -86,7 +86,7 @@ def softmax_gradients(weights: Tensor) -> Tensor:
         weights: (Q, K).
     """
     jacobian = torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]  # (Q, K, K)
-    return jacobian.flatten(1).norm(dim=1)
+    return jacobian.square().sum((1, 2)).sqrt()
 
 
 def _describe(scores: Tensor) -> dict[str, float]:
@@ -101,7 +101,7 @@ def _describe(scores: Tensor) -> dict[str, float]:
 
 
 def _claims(
-    example: dict[str, dict[str, object]], measured: dict[int, dict[str, dict[str, float]]]
+    example: dict[str, dict[str, float | str]], measured: dict[int, dict[str, dict[str, float]]]
 ) -> tuple[Claim, ...]:
     difference = max(float(str(row["difference"])) for row in example.values())
     ratios = [rows[RAW][VARIANCE] / dim for dim, rows in measured.items()]

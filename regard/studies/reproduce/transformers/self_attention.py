@@ -197,8 +197,10 @@ def _distance(first: Tensor, second: Tensor) -> float:
     return float((first - second).abs().max())
 
 
-def _steps(exercise: dict[str, Tensor], causal: dict[str, Tensor]) -> dict[str, dict[str, object]]:
-    rows: dict[str, dict[str, object]] = {}
+def _steps(
+    exercise: dict[str, Tensor], causal: dict[str, Tensor]
+) -> dict[str, dict[str, float | str]]:
+    rows: dict[str, dict[str, float | str]] = {}
     for j, word in enumerate(WORDS):
         is_seen = j < len(causal["weights"])
         rows[f"j = {j + 1}: {word}"] = {
