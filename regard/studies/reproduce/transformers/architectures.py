@@ -12,7 +12,7 @@ from regard.data.text.field import TextField
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.plots.curves import lines
 from regard.studies.reproduce.findings import Claim, Findings, Plot
-from regard.studies.reproduce.transformers.attention_heads import short_sentences
+from regard.studies.reproduce.transformers.attention_heads import short_sentences, without_marks
 from regard.studies.reproduce.transformers.training import (
     SMALL_TRANSFORMER,
     Training,
@@ -44,9 +44,6 @@ SETTINGS = (
 )
 NUM_CURVE, NUM_POINTS = 60, 8
 """Number of test sentences and of points of the learning curves."""
-
-WORD_START = "▁"
-"""Mark of the tokeniser before the first token of a word."""
 
 EXAMPLE = "schools opened their doors"
 BLEU, EXACT, THROUGHPUT, SECONDS = "BLEU", "exact %", "target tokens/s", "CPU seconds"
@@ -124,7 +121,7 @@ def shift_right() -> dict[str, dict[str, str]]:
     field = TextField.fit(TokenizerConfig(kind="word"), [EXAMPLE])
     field.add_start()
     (ids,) = field.read_all([EXAMPLE])
-    tokens = [token.lstrip(WORD_START) for token in field.tokenizer.tokens(ids)]
+    tokens = without_marks(field.tokenizer.tokens(ids))
     return {
         f"position {number}": {"input": before, "label": label}
         for number, (before, label) in enumerate(zip(tokens[:-1], tokens[1:], strict=True), 1)

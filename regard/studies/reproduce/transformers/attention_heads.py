@@ -26,6 +26,12 @@ from regard.studies.reproduce.transformers.training import (
 from regard.tasks.generation.task import Predictor
 
 MAX_WORDS, NUM_TEST = 9, 150
+SHOWN_WORDS = 6
+"""Number of words of the shown sentence, the first such one of the test set."""
+
+WORD_START = "▁"
+"""Mark of the tokeniser before the first token of a word."""
+
 SETTINGS = ("train.max_steps=900",)
 ENCODER, MASKED, CROSS = "encoder self-attention", "masked self-attention", "cross-attention"
 POINTING = "points to the linked word %"
@@ -36,7 +42,7 @@ def attention_heads(seed: int, _folder: Path | None = None) -> Findings:
     """Train a small translator and measure every head of its attention."""
     train, test = short_sentences()
     task = train_small(read_recipe(SMALL_TRANSFORMER, SETTINGS, seed=seed), train).task
-    shown = next(example for example in test if len(example.source.split()) >= 6)
+    shown = next(example for example in test if len(example.source.split()) == SHOWN_WORDS)
     maps = record_maps(task, shown)
     losses = remove_heads(task, test)
     pointing, chance = point_heads(task, test)
@@ -165,6 +171,11 @@ def point_heads(task: Predictor, examples: Sequence[Example]) -> tuple[dict[str,
     return names, 100 * by_chance / num_linked
 
 
+def without_marks(tokens: Sequence[str]) -> list[str]:
+    """Return tokens without the mark of the tokeniser before words."""
+    return [token.lstrip(WORD_START) for token in tokens]
+
+
 def head_distance(weights: Tensor) -> float:
     """Return the mean total variation distance of two heads of a layer, 0 to 1.
 
@@ -261,7 +272,7 @@ def _claims(
 
 def _plots(task: Predictor, example: Example, maps: dict[str, Tensor]) -> dict[str, Plot]:
     attention = task.attend([example])[0]
-    source, target = list(attention.source), list(attention.target)
+    source, target = without_marks(attention.source), without_marks(attention.target)
     inputs = ["<START>", *target[:-1]]
     labels = {ENCODER: (source, source), MASKED: (inputs, inputs), CROSS: (target, source)}
     captions = {
