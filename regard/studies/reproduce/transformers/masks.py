@@ -46,7 +46,9 @@ def masks(seed: int, _folder: Path | None = None) -> Findings:
                 for row in range(SIZE)
             },
             "Strict mask (b), j < i: weights of [START]": {
-                "softmax of −∞ only": _row(torch.full((len(WORDS),), -math.inf).softmax(0)),
+                "softmax of −∞ only": _row(
+                    normalise_exponentials(torch.full((len(WORDS),), -math.inf))
+                ),
                 "masked_softmax of the package": _row(strict[0]),
             },
             "Largest change": {name: {"change": value} for name, value in changes.items()},
@@ -68,7 +70,13 @@ def strict_weights(scores: Tensor) -> Tensor:
 
 def mask_after_softmax(scores: Tensor) -> Tensor:
     """Compute form (c): the softmax is over all keys, and weights above the diagonal become 0."""
-    return scores.softmax(-1) * causal_mask(*scores.shape)
+    return masked_softmax(scores) * causal_mask(*scores.shape)
+
+
+def normalise_exponentials(scores: Tensor) -> Tensor:
+    """Compute exp(s_j) / Σ_k exp(s_k) as written; if all scores are −∞, this is 0 / 0."""
+    exponentials = scores.exp()
+    return exponentials / exponentials.sum(-1, keepdim=True)
 
 
 def build_small(seed: int) -> EncoderDecoder:
@@ -139,7 +147,7 @@ def _row(weights: Tensor) -> dict[str, str]:
 def _claims(scores: Tensor, strict: Tensor, changes: dict[str, float]) -> tuple[Claim, ...]:
     before, after = mask_before_softmax(scores), mask_after_softmax(scores)
     rescaled = after / after.sum(1, keepdim=True)
-    is_nan = bool(torch.full((4,), -math.inf).softmax(0).isnan().all())
+    is_nan = bool(normalise_exponentials(torch.full((4,), -math.inf)).isnan().all())
     num_masked, num_prefixes = LENGTH, LENGTH * (LENGTH + 1) // 2
     return (
         Claim(

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.attention.attend import attend
+from regard.attention.attend import attend, masked_softmax
 from regard.attention.masks import causal_mask
 from regard.attention.multihead import simplified_self_attention
 from regard.plots.curves import lines
@@ -115,11 +115,8 @@ def projected_weights(
 ) -> Tensor:
     """Return softmax(QKᵀ / √d) of inputs (L, D), (L, L)."""
     queries, keys = inputs @ w_q.T, inputs @ w_k.T
-    scores = queries @ keys.T / math.sqrt(inputs.shape[1])
-    if is_causal:
-        length = len(inputs)
-        scores = scores.masked_fill(~causal_mask(length, length), -math.inf)
-    return scores.softmax(-1)
+    mask = causal_mask(len(inputs), len(inputs)) if is_causal else None
+    return masked_softmax(queries @ keys.T / math.sqrt(inputs.shape[1]), mask)
 
 
 def compare_forms(seed: int) -> dict[str, float]:
@@ -149,7 +146,7 @@ def solve_exercise(*, is_causal: bool) -> dict[str, Tensor]:
     keys, values = seen @ W_K.T, seen @ W_V.T
     products = keys @ query
     scaled = products / math.sqrt(2)
-    weights = scaled.softmax(0)
+    weights = masked_softmax(scaled)
     return {
         "keys": keys,
         "values": values,
