@@ -10,9 +10,7 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
-
-import nbformat
-from nbclient import NotebookClient
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "docs" / "lectures.ipynb"
@@ -22,8 +20,12 @@ SECONDS = 120
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-def execute(path: Path) -> nbformat.NotebookNode:
+def execute(path: Path) -> Any:
     """Return a notebook with the outputs of its cells; raise the error of a cell."""
+    # Imported here, since tests read `digest` without them.
+    import nbformat
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         prepare_environment(Path(folder))
@@ -34,6 +36,7 @@ def execute(path: Path) -> nbformat.NotebookNode:
             kernel_name="python3",
             resources=resources,
             record_timing=False,
+            coalesce_streams=True,
         ).execute()
     return clean(notebook)
 
@@ -46,7 +49,7 @@ def prepare_environment(folder: Path) -> None:
         os.environ[name] = str(folder / name.lower())
 
 
-def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def clean(notebook: Any) -> Any:
     """Remove what differs between machines, and store the digest of the executed code."""
     notebook.metadata = {
         "kernelspec": KERNEL,
@@ -58,7 +61,7 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def digest(notebook: nbformat.NotebookNode) -> str:
+def digest(notebook: Any) -> str:
     """Return a checksum of the code cells, by which outdated outputs are found."""
     code = [_text(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return hashlib.sha256("\0".join(code).encode()).hexdigest()
@@ -70,6 +73,8 @@ def _text(source: str | list[str]) -> str:
 
 
 if __name__ == "__main__":
+    import nbformat
+
     parser = argparse.ArgumentParser(description="Execute the notebook of the lectures.")
     parser.add_argument("--write", action="store_true", help="store the outputs in the notebook")
     parser.add_argument("--out", type=Path, help="file for the executed notebook")
