@@ -31,12 +31,12 @@ demo: $(BASE)
 	@echo 'The command is $(BIN)/regard here, and regard after: . $(BIN)/activate'
 
 test: setup
-	$(BIN)/python -m pytest tests -m 'not learn and not device' -n 2
+	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook' -n 2
 
 # Every row of the test matrices, all models that must learn, and a GPU if there is one.
 test-all: setup
-	$(BIN)/python -m pytest tests -m 'not learn and not device' -n 2 --full-matrix
-	$(BIN)/python -m pytest tests -m learn
+	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook' -n 2 --full-matrix
+	$(BIN)/python -m pytest tests -m 'learn or notebook'
 	if $(BIN)/python -c 'import torch, sys; sys.exit(not torch.cuda.is_available())'; then \
 		$(BIN)/python -m pytest tests -m device; \
 	fi
@@ -45,7 +45,7 @@ learn: setup
 	$(BIN)/python -m pytest tests -m learn
 
 quick: setup
-	$(BIN)/python -m pytest tests -m 'learn and quick'
+	$(BIN)/python -m pytest tests -m 'learn and quick or notebook'
 
 check: setup
 	$(BIN)/ruff format --check .
