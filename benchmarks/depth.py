@@ -6,16 +6,16 @@ weight decay 0.0001 and a learning rate of 0.1 that is divided by 10 twice.
 
 import multiprocessing
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import torch
-from results import Row, rounded, write_results
+from results import ABOUT, Row, rounded, write_results
 
-from regard.runs import folder as runs
+from regard.runs.folder import describe_provenance
 from regard.runs.request import Request
 from regard.studies.reproduce.learning.residual_depth import prepare, train_with_errors
 
@@ -34,7 +34,7 @@ SETTINGS = (
 """Overrides of `he2016`: the network and the training of the paper."""
 REDUCTIONS = 0.4
 """Share of the steps between two reductions of the learning rate."""
-COLUMNS = ("epoch", "training_error", "error", "training_loss")
+COLUMNS = ("epoch", "step", "training_error", "error", "training_loss")
 
 
 def depth(out: Path, options: Mapping[str, str]) -> None:
@@ -53,8 +53,26 @@ def depth(out: Path, options: Mapping[str, str]) -> None:
         rows = list(pool.map(train, *zip(*networks, strict=True)))
     words = " ".join(f"{key}={value}" for key, value in options.items())
     command = f"python benchmarks/run.py depth{words and f' --set {words}'}"
-    value = {"experiment": "depth", "command": command, "epochs": epochs, "runs": rows}
-    write_results(out / "depth.json", rounded(value))
+    compared = last_common_epoch(rows)
+    value = {"experiment": "depth", "command": command, "epochs": epochs, "compared": compared}
+    runs = [{**row, "test": {"scores": errors_at(row, compared)}} for row in rows]
+    write_results(out / "depth.json", rounded({**value, "runs": runs}))
+
+
+def last_common_epoch(rows: Sequence[Row]) -> int:
+    """Return the last epoch that all networks completed: some may have been stopped in one."""
+    curves = [row["curve"] for row in rows]
+    steps_per_epoch = max(curve["step"][0] for curve in curves)
+    return int(min(curve["step"][-1] // steps_per_epoch for curve in curves))
+
+
+def errors_at(row: Row, epoch: int) -> Row:
+    """Return the errors of a network after an epoch, as scores."""
+    index = row["curve"]["epoch"].index(epoch)
+    return {
+        key: {"value": row["curve"][key][index], "name": f"{key} %"}
+        for key in ("training_error", "error")
+    }
 
 
 def train_network(
@@ -68,11 +86,10 @@ def train_network(
     task, splits = prepare(request)
     with tempfile.TemporaryDirectory() as folder:
         rows = train_with_errors(task, splits, Path(folder), num_train=NUM_TRAIN)
-    last = {key: {"value": rows[-1][key], "name": f"{key} %"} for key in COLUMNS[1:3]}
+    about = {key: value for key, value in describe_provenance(task.device).items() if key in ABOUT}
     return {
         "name": f"{kind} {layers}", "layers": layers, "seed": task.recipe.seed,
-        "parameters": task.num_parameters, **runs.describe_provenance(task.device), "data": data,
-        "overrides": list(overrides),
+        "parameters": task.num_parameters, **about, "data": data, "overrides": list(overrides),
         "training": {"steps": rows[-1]["step"], "seconds": rows[-1]["seconds"]},
-        "curve": {key: [row[key] for row in rows] for key in COLUMNS}, "test": {"scores": last},
+        "curve": {key: [row[key] for row in rows] for key in COLUMNS},
     }  # fmt: skip
