@@ -4,7 +4,6 @@ import sys
 
 import pytest
 import torch
-from depth import errors_at, last_common_epoch
 from first_sentence import first_sentence
 from gather import Paraphrases, count_flops
 from gather_media import peak_memory
@@ -73,13 +72,3 @@ def test_peak_memory_counts_the_child_only():
     small = peak_memory([sys.executable, "-c", "pass"])
     large = peak_memory([sys.executable, "-c", f"{allocate}; x[:: 4096] = b'1' * len(x[:: 4096])"])
     assert 150 < large - small < 300
-
-
-def test_networks_are_compared_at_the_last_epoch_that_all_completed():
-    curves = {"a": [10, 20, 30], "b": [10, 20, 23]}  # b was stopped in its third epoch
-    rows = [
-        {"curve": {"epoch": [1, 2, 3], "step": steps, "training_error": [9, 8, 7], "error": steps}}
-        for steps in curves.values()
-    ]
-    assert last_common_epoch(rows) == 2
-    assert errors_at(rows[1], 2)["error"]["value"] == 20
