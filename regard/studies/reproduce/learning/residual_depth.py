@@ -22,8 +22,10 @@ DEPTHS = {20: 3, 56: 9}
 WIDTHS = (8, 16, 32)
 NUM_TRAIN, NUM_TEST, MAX_SHIFT = 2_000, 1_000, 5
 NUM_STEPS, BATCH_SIZE, CHECK_EVERY = 300, 64, 30
-RATE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 0.0001
-"""SGD as in He et al. 2016, section 4.2."""
+MOMENTUM, WEIGHT_DECAY = 0.9, 0.0001
+RATE, NUM_WARMUP = 0.02, 20
+"""A fifth of the rate of He et al. 2016: in 300 steps, 56 layers do not recover from a start at
+0.1, without or with residual connections."""
 
 Images = tuple[Tensor, Tensor]
 """Images (B, 1, Y, X) and the indices of their shapes (B,)."""
@@ -92,7 +94,7 @@ def build(kind: str, num_blocks: int, seed: int) -> ImageClassifier:
 def train_network(
     model: ImageClassifier, train_images: Images, test_images: Images, *, seed: int
 ) -> Trained:
-    """Train a network by SGD with momentum; the learning rate decays to 0 by a cosine.
+    """Train a network by SGD with momentum.
 
     Args:
         model: The network.
@@ -106,7 +108,7 @@ def train_network(
     optimizer = torch.optim.SGD(
         model.parameters(), lr=RATE, momentum=MOMENTUM, weight_decay=WEIGHT_DECAY
     )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, NUM_STEPS)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate_factor)
     training_errors, test_errors = [], []
     for step in range(1, NUM_STEPS + 1):
         images, labels = sample(generator)
@@ -118,6 +120,11 @@ def train_network(
             training_errors.append((float(step), error(model, train_images)))
             test_errors.append((float(step), error(model, test_images)))
     return Trained(training_errors, test_errors, gradients)
+
+
+def rate_factor(step: int) -> float:
+    """Return the learning rate of a step, relative to its peak: warm-up, then a cosine to 0."""
+    return min(1.0, (step + 1) / NUM_WARMUP) * (1 + math.cos(math.pi * step / NUM_STEPS)) / 2
 
 
 def error(model: ImageClassifier, images: Images) -> float:
