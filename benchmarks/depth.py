@@ -6,18 +6,26 @@ weight decay 0.0001 and a learning rate of 0.1 that is divided by 10 twice.
 
 import multiprocessing
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import torch
-from results import Row, rounded, write_results
+from results import ABOUT, Row, rounded, write_results
 
-from regard.runs import folder as runs
+from regard.core.device import find_device, seed_everything
+from regard.core.files import read_json_lines
+from regard.data.example import Example
+from regard.data.splits import Splits
+from regard.runs.folder import describe_provenance
 from regard.runs.request import Request
-from regard.studies.reproduce.learning.residual_depth import prepare, train_with_errors
+from regard.tasks.base import Task
+from regard.tasks.table import task_class
+from regard.training.display import Display
+from regard.training.loop import Trainer, Validation
 
 BLOCKS = {20: 3, 56: 9}
 """Blocks of each of the three stages by number of layers: 6 n + 2 layers have n blocks."""
@@ -34,7 +42,7 @@ SETTINGS = (
 """Overrides of `he2016`: the network and the training of the paper."""
 REDUCTIONS = 0.4
 """Share of the steps between two reductions of the learning rate."""
-COLUMNS = ("epoch", "training_error", "error", "training_loss")
+COLUMNS = ("epoch", "step", "training_error", "error", "training_loss")
 
 
 def depth(out: Path, options: Mapping[str, str]) -> None:
@@ -53,8 +61,26 @@ def depth(out: Path, options: Mapping[str, str]) -> None:
         rows = list(pool.map(train, *zip(*networks, strict=True)))
     words = " ".join(f"{key}={value}" for key, value in options.items())
     command = f"python benchmarks/run.py depth{words and f' --set {words}'}"
-    value = {"experiment": "depth", "command": command, "epochs": epochs, "runs": rows}
-    write_results(out / "depth.json", rounded(value))
+    compared = last_common_epoch(rows)
+    value = {"experiment": "depth", "command": command, "epochs": epochs, "compared": compared}
+    runs = [{**row, "test": {"scores": errors_at(row, compared)}} for row in rows]
+    write_results(out / "depth.json", rounded({**value, "runs": runs}))
+
+
+def last_common_epoch(rows: Sequence[Row]) -> int:
+    """Return the last epoch that all networks completed: some may have been stopped in one."""
+    curves = [row["curve"] for row in rows]
+    steps_per_epoch = max(curve["step"][0] for curve in curves)
+    return int(min(curve["step"][-1] // steps_per_epoch for curve in curves))
+
+
+def errors_at(row: Row, epoch: int) -> Row:
+    """Return the errors of a network after an epoch, as scores."""
+    index = row["curve"]["epoch"].index(epoch)
+    return {
+        key: {"value": row["curve"][key][index], "name": f"{key} %"}
+        for key in ("training_error", "error")
+    }
 
 
 def train_network(
@@ -68,11 +94,59 @@ def train_network(
     task, splits = prepare(request)
     with tempfile.TemporaryDirectory() as folder:
         rows = train_with_errors(task, splits, Path(folder), num_train=NUM_TRAIN)
-    last = {key: {"value": rows[-1][key], "name": f"{key} %"} for key in COLUMNS[1:3]}
+    about = {key: value for key, value in describe_provenance(task.device).items() if key in ABOUT}
     return {
         "name": f"{kind} {layers}", "layers": layers, "seed": task.recipe.seed,
-        "parameters": task.num_parameters, **runs.describe_provenance(task.device), "data": data,
-        "overrides": list(overrides),
+        "parameters": task.num_parameters, **about, "data": data, "overrides": list(overrides),
         "training": {"steps": rows[-1]["step"], "seconds": rows[-1]["seconds"]},
-        "curve": {key: [row[key] for row in rows] for key in COLUMNS}, "test": {"scores": last},
+        "curve": {key: [row[key] for row in rows] for key in COLUMNS},
     }  # fmt: skip
+
+
+def prepare(request: Request) -> tuple[Task[Any], Splits]:
+    """Return an untrained task and its data."""
+    recipe, splits = request.resolve()
+    seed_everything(recipe.seed)
+    device = find_device(request.device)
+    return task_class(recipe).prepare(recipe, splits.train, device=device), splits
+
+
+def train_with_errors(
+    task: Task[Any], splits: Splits, folder: Path, *, num_train: int
+) -> list[dict[str, Any]]:
+    """Train and return the training and the test error of each epoch.
+
+    Args:
+        task: The model and its settings.
+        splits: Training and test data.
+        folder: Folder of the training log.
+        num_train: Training images of the training error.
+    """
+    trainer = Trainer(
+        task.model,
+        task.recipe.train,
+        folder,
+        batches=task.training_batches(splits.train),
+        loss=task.training_loss(splits.train),
+        validate=_errors(task, splits.train[:num_train], splits.test),
+        display=Display(),
+    )
+    seed_everything(task.recipe.seed)
+    trainer.run()
+    log = read_json_lines(folder / "journal.jsonl")
+    return [row for row in log if row["kind"] == "valid"]
+
+
+def _errors(
+    task: Task[Any], seen_images: Sequence[Example], unseen_images: Sequence[Example]
+) -> Callable[[], Validation]:
+    """Return a function that measures the training and the test error in percent."""
+    train, test = task.validation(seen_images), task.validation(unseen_images)
+
+    def validate() -> Validation:
+        seen, unseen = train().metrics, test().metrics
+        errors = {"training_error": 100 - seen["accuracy"], "error": 100 - unseen["accuracy"]}
+        # Only the curve is used: no weights are selected.
+        return Validation(-errors["training_error"], {**errors, "training_loss": seen["loss"]})
+
+    return validate

@@ -61,9 +61,14 @@ def errors_by_epoch(page: Page) -> str:
     links = []
     for key, title in titles.items():
         series = {
-            f"{run['name']} layers": list(
-                zip(run["curve"]["epoch"], run["curve"][key], strict=True)
-            )
+            f"{run['name']} layers": [
+                (epoch, error)
+                for epoch, step, error in zip(
+                    *(run["curve"][name] for name in ("epoch", "step", key)), strict=True
+                )
+                # An epoch in which training was stopped is left out.
+                if step == epoch * run["curve"]["step"][0]
+            ]
             for run in page.select()
         }
         name = key.replace("_", "-")

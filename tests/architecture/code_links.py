@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LINK = re.compile(r"\[`([^`\]]+)`\]\(([\w./-]+\.py)#L(\d+)\)")
+LINK = re.compile(r"\[`([^`\n]+)`\]\(([\w./-]+\.py)#L(\d+)\)")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ def test_wrong_line_is_found(page, line, is_right):
     assert link.is_right is is_right
 
 
+def test_text_of_a_link_may_contain_brackets(page):
+    page.write_text("See [`weights[:, 0]`](code.py#L4).", encoding="utf-8")
+    (link,) = code_links(page)
+    assert link.code == "weights[:, 0]" and not link.is_right
+
+
 def test_missing_file_is_found(page):
     page.write_text("See [`def f`](other.py#L1).", encoding="utf-8")
     (link,) = code_links(page)

@@ -13,7 +13,11 @@ from regard.cli.main import app
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "lectures").glob("*.md")),
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Placeholders such as RUN or …, to be filled in.
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|…|<\w+>")

@@ -5,8 +5,9 @@ import measure
 import pytest
 import run as runner
 import special
-from plan import check, read_plan, read_plans
+from plan import RESULTS, check, read_plan, read_plans
 from prepare import STEPS
+from results import read_results
 
 from regard.runs.recipes import load_recipe
 
@@ -43,6 +44,8 @@ def test_extractors_and_expectations_of_a_plan_exist(plan):
     assert not plan.benchmark or plan.benchmark in measure.BENCHMARKS
     assert plan.shown_in == "" or plan.shown_in in PLANS
     names = {run.name for run in plan.runs}
+    if plan.benchmark and plan.expect:  # its runs are named in the result file
+        names = {run["name"] for run in read_results(RESULTS / f"{plan.name}.json")["runs"]}
     for one in plan.expect:
         others = [one[key] for key in ("above", "below") if key in one]
         assert {one["run"], *others} <= names

@@ -42,7 +42,8 @@ from regard.training.losses import Loss, cross_entropy
 UNIGRAM, BIGRAM, RNN = "unigram counts", "bigram counts", "recurrent, P(y)"
 ALONE, CONDITIONAL = "decoder alone, P(y)", "with the source, P(y|x)"
 
-MARK, COPIES = "final mark fits the first word, %", "copies of training sentences, %"
+MARK = "final mark fits the first word, %"
+TRIPLES, COPIES = "word triples seen in training, %", "copies of training sentences, %"
 TEXT = "training sentences"
 
 NUM_TRAIN, NUM_TEST, MAX_WORDS = 16_000, 200, 10
@@ -97,6 +98,7 @@ def language_model(seed: int, _folder: Path | None = None) -> Findings:
     shares = {
         name: {
             MARK: final_mark_share(rows, tokens),
+            TRIPLES: seen_triples_share(rows, tokens),
             COPIES: copied_share(rows, tokens),
         }
         for name, tokens in texts.items()
@@ -272,6 +274,13 @@ def final_mark_share(rows: Rows, samples: Rows) -> float:
     usual = {first: count.most_common(1)[0][0] for first, count in marks.items()}
     fits = [len(row) > 2 and usual.get(row[0]) == row[-2] for row in samples]
     return 100 * sum(fits) / len(fits)
+
+
+def seen_triples_share(rows: Rows, samples: Rows) -> float:
+    """Return the percentage of triples of adjacent tokens that occur in the training sentences."""
+    known = {triple for row in rows for triple in zip(row[1:], row[2:], row[3:], strict=False)}
+    found = [triple for row in samples for triple in zip(row, row[1:], row[2:], strict=False)]
+    return 100 * sum(triple in known for triple in found) / len(found)
 
 
 def copied_share(rows: Rows, samples: Rows) -> float:

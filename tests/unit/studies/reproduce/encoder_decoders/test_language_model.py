@@ -44,6 +44,13 @@ def test_final_mark_fits_the_first_word():
     )
 
 
+def test_share_of_seen_triples():
+    # Of (5, 6, 7), (6, 7, 1) and (6, 7, 8), two are seen.
+    assert experiment.seen_triples_share(
+        [[0, 5, 6, 7, 1]], [[5, 6, 7, 1], [6, 7, 8], [1]]
+    ) == pytest.approx(200 / 3)
+
+
 def test_share_of_copies():
     assert experiment.copied_share([[0, 5, 6, 1]], [[5, 6, 1], [5, 1]]) == 50
 
