@@ -7,9 +7,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.data.datasets.catalog import find_data
-from regard.data.example import Example
-from regard.data.splits import Splits
 from regard.metrics.vision.images import psnr
 from regard.models.pca import Pca
 from regard.plots.grid import Tile, sheet
@@ -19,6 +16,7 @@ from regard.studies.anomalies import DetectionResult, detect_anomalies
 from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.codec import CompressionResult, Compressor
 from regard.studies.compression.jpeg import Rate, jpeg_rates, plot_rates
+from regard.studies.reproduce.applications.drawn_shapes import DATA, NORMAL, write_images
 from regard.studies.reproduce.applications.few_labels import LinearClassifier, draw_per_label
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 from regard.studies.reproduce.running import train_run
@@ -26,14 +24,11 @@ from regard.tasks.image_to_image.metrics import GeneratedImages, to_bytes
 from regard.tasks.latents import sample_latents
 from regard.tasks.prediction import to_image
 
-NORMAL, ANOMALOUS = "shapes:2000,without=star,cross", "shapes:2000,only=star,cross"
-"""Training data of all models, and shapes that no model is trained on."""
+DIM, CODE_DIM = 4, 16
+"""Dimension of the latents and number of principal components; number of integer latents."""
 
-DIM = 16
-"""Dimension of the latents, and number of principal components."""
-
-RAW_BITS = 24
-"""Bits per pixel of an uncompressed image: three channels of 8 bits."""
+RAW_BITS = 8
+"""Bits per pixel of an uncompressed grey image."""
 
 NUM_LABELLED, NUM_DRAWS = 10, 20
 """Labelled images of each shape, and how often they are drawn."""
@@ -42,11 +37,20 @@ NUM_SAMPLES = 200
 NUM_SHOWN = 6
 """Images per row of the plot."""
 
-SIZES = (
-    f"model.encoder.bottleneck.dim={DIM}",
-    "model.encoder.encoder.widths=[16,32,48,64]",
-    "model.generator.widths=[48,32,16]",
+IMAGES = (
+    "data.source.size=16",
+    "data.target.size=16",
+    "data.source.channels=1",
+    "data.target.channels=1",
     "train.max_epochs=0",
+)
+"""Overrides of all models."""
+
+SIZES = (
+    *IMAGES,
+    f"model.encoder.bottleneck.dim={DIM}",
+    "model.encoder.encoder.widths=[12,24,32,48]",
+    "model.generator.widths=[32,24,16]",
     "train.max_steps=600",
     "train.validate_every=600",
     "train.optimizer.learning_rate=0.004",
@@ -67,15 +71,16 @@ MODELS = {
     PLAIN: Model("hinton2006-laptop"),
     DENOISING: Model(
         "vincent2008-laptop",
+        (*IMAGES, "train.max_steps=400", "train.validate_every=400"),
+    ),
+    ROUNDED: Model(
+        "hinton2006-laptop",
         (
-            "data.source.size=16",
-            "data.target.size=16",
-            "train.max_epochs=0",
-            "train.max_steps=400",
-            "train.validate_every=400",
+            "model.encoder.bottleneck.kind=rounded",
+            *SIZES,
+            f"model.encoder.bottleneck.dim={CODE_DIM}",
         ),
     ),
-    ROUNDED: Model("hinton2006-laptop", ("model.encoder.bottleneck.kind=rounded", *SIZES)),
     VARIATIONAL: Model("kingma2014-laptop"),
 }
 
@@ -128,9 +133,10 @@ def autoencoders(seed: int, folder: Path) -> Findings:
     """Train four autoencoders and use them.
 
     Args:
-        seed: Seed of the models and samples; the images are always the same.
-        folder: Folder of the runs.
+        seed: Seed of the images, models and samples.
+        folder: Folder of the images and runs.
     """
+    write_images(folder / DATA, seed)
     denoiser, *runs = (
         _train(name, folder, seed) for name in (DENOISING, PLAIN, ROUNDED, VARIATIONAL)
     )
@@ -144,7 +150,9 @@ def autoencoders(seed: int, folder: Path) -> Findings:
             "PCA": float(plain.pca_errors(sources, pca).mean()),
         },
         denoised=AutoencoderRun(denoiser, "cpu").task.generate(test, has_noise=True),
-        anomalies=detect_anomalies(plain, NORMAL, ANOMALOUS),
+        anomalies=detect_anomalies(
+            plain, str(folder / DATA / "test"), str(folder / DATA / "anomalies")
+        ),
         compression=_compress(rounded, sources, folder),
         samples=_sample(variational, sources, seed),
         accuracies=_classify(plain, variational, pca=pca, seed=seed),
@@ -156,8 +164,8 @@ def autoencoders(seed: int, folder: Path) -> Findings:
             "autoencoders": _sheet(plain, sources, results),
             "autoencoders-anomalies": Plot(
                 results.anomalies.plot(),
-                "Reconstruction errors of circles, squares and triangles (normal) and of stars and "
-                f"crosses (anomalies), and how well they are separated. Latents and PCA: {DIM} "
+                "Reconstruction errors of circles, squares and diamonds (normal) and of crosses "
+                f"and rings (anomalies), and how well they are separated. Latents and PCA: {DIM} "
                 "dimensions.",
             ),
             "autoencoders-compression": _rate_plot(results.compression),
@@ -167,7 +175,15 @@ def autoencoders(seed: int, folder: Path) -> Findings:
 
 def _train(name: str, folder: Path, seed: int) -> Path:
     model, out = MODELS[name], folder / name
-    request = Request(data=(NORMAL,), recipe=model.recipe, settings=model.settings, out=out)
+    parts = [(str(folder / DATA / part),) for part in ("train", "valid", "test")]
+    request = Request(
+        data=parts[0],
+        valid=parts[1],
+        test=parts[2],
+        recipe=model.recipe,
+        settings=model.settings,
+        out=out,
+    )
     train_run(request, seed)
     return folder / f"{name}-{seed}"
 
@@ -208,20 +224,17 @@ def _classify(
     plain: AutoencoderRun, variational: AutoencoderRun, *, pca: Pca, seed: int
 ) -> dict[str, float]:
     """Train linear classifiers with few labels on different features; return accuracies."""
-    splits = find_data(NORMAL)
-    assert isinstance(splits, Splits)
-    train, test = splits.train, splits.test
+    train, test = ([one.source for one in part] for part in (plain.splits.train, plain.splits.test))
     features = {
         "pixels": plain.vectors,
         "PCA": lambda sources: pca.encode(plain.vectors(sources)),
         PLAIN: plain.task.encode,
         VARIATIONAL: variational.task.encode,
     }
-    names = sorted({example.target for example in train})
     accuracies = {}
     for name, encode in features.items():
-        inputs, test_inputs = (encode([one.source for one in part]) for part in (train, test))
-        labels, test_labels = (_labels(part, names) for part in (train, test))
+        inputs, test_inputs = (encode(part) for part in (train, test))
+        labels, test_labels = (_labels(part) for part in (train, test))
         generator = torch.Generator().manual_seed(seed)
         correct = []
         for _ in range(NUM_DRAWS):
@@ -232,8 +245,8 @@ def _classify(
     return accuracies
 
 
-def _labels(examples: Sequence[Example], names: list[str]) -> Tensor:
-    return torch.tensor([names.index(example.target) for example in examples])
+def _labels(sources: Sequence[str]) -> Tensor:
+    return torch.tensor([NORMAL.index(Path(source).parent.name) for source in sources])
 
 
 def _rows(results: Results) -> dict[str, dict[str, float | str]]:
@@ -358,9 +371,9 @@ def _sheet(plain: AutoencoderRun, sources: list[str], results: Results) -> Plot:
     tiles = [_tile(image, name) for name, images in rows.items() for image in images[:NUM_SHOWN]]
     return Plot(
         sheet(tiles, columns=NUM_SHOWN),
-        "The first test images of 16 × 16 pixels: original, reconstructed from 16 latents, "
-        "reconstructed from 16 principal components, with noise, and denoised. Last row: decoded "
-        "from sampled latents of the variational autoencoder. None are selected.",
+        f"The first test images of 16 × 16 pixels: original, reconstructed from {DIM} latents, "
+        f"reconstructed from {DIM} principal components, with noise, and denoised. Last row: "
+        "decoded from sampled latents of the variational autoencoder. None are selected.",
     )
 
 
@@ -373,6 +386,6 @@ def _rate_plot(compression: Compression) -> Plot:
     point = [(codes.bits_per_pixel, codes.quality.value)]
     return Plot(
         plot_rates(compression.jpeg, {"autoencoder": point}),
-        f"Size and quality of {codes.num_images} test images as integer codes of {DIM} values, "
-        "and as JPEG at several qualities, all images on one sheet.",
+        f"Size and quality of {codes.num_images} test images as codes of {CODE_DIM} integers, and "
+        "as JPEG at several qualities, all images on one sheet.",
     )

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.studies.reproduce.applications import autoencoders as module
+from regard.studies.reproduce.applications import drawn_shapes
 from regard.studies.reproduce.applications.autoencoders import (
     MODELS,
     autoencoders,
@@ -23,8 +24,8 @@ TINY_BOTTLENECK = (
 def findings(tmp_path_factory):
     """Findings of models after one step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "NORMAL", "shapes:60,without=star,cross")
-        patch.setattr(module, "ANOMALOUS", "shapes:60,only=star,cross")
+        few = {"train": 40, "valid": 10, "test": 20, "anomalies": 10}
+        patch.setattr(drawn_shapes, "NUM_IMAGES", few)
         patch.setattr(module, "NUM_LABELLED", 2)
         patch.setattr(module, "NUM_DRAWS", 2)
         tiny = {
