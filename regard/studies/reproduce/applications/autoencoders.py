@@ -355,25 +355,26 @@ def _claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _sheet(plain: AutoencoderRun, sources: list[str], results: Results) -> Plot:
-    """Plot a row of images for each step."""
-    shown = sources[:NUM_SHOWN]
+    """Plot a row of images for each step, of test images at equal distances."""
+    step = len(sources) // NUM_SHOWN
+    shown = sources[::step][:NUM_SHOWN]
     denoised = results.denoised
     pca = plain.fit_pca(DIM)
     by_pca = to_bytes(pca.decode(pca.encode(plain.vectors(shown))))
     rows = {
         "original": plain.pixels(shown),
         f"{DIM} latents": plain.reconstruct(shown),
-        "PCA": by_pca.view(NUM_SHOWN, *denoised.targets.shape[1:]),
-        "noisy": denoised.sources,
-        "denoised": denoised.pixels,
+        "PCA": by_pca.view(-1, *denoised.targets.shape[1:]),
+        "noisy": denoised.sources[::step],
+        "denoised": denoised.pixels[::step],
         "sampled": results.samples.images,
     }
     tiles = [_tile(image, name) for name, images in rows.items() for image in images[:NUM_SHOWN]]
     return Plot(
         sheet(tiles, columns=NUM_SHOWN),
-        f"The first test images of 16 × 16 pixels: original, reconstructed from {DIM} latents, "
-        f"reconstructed from {DIM} principal components, with noise, and denoised. Last row: "
-        "decoded from sampled latents of the variational autoencoder. None are selected.",
+        f"Every {step}th test image: original, reconstructed from {DIM} latents, reconstructed "
+        f"from {DIM} principal components, with noise, and denoised. Last row: decoded from "
+        "sampled latents of the variational autoencoder.",
     )
 
 
