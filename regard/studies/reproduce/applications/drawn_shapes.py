@@ -27,7 +27,8 @@ def draw(kind: str, x: float, y: float, *, radius: float) -> NDArray[np.uint8]:
         "ring": np.abs(np.hypot(across, down) - radius) - 0.8,
     }[kind]
     # One pixel wide: white inside the edge, black outside.
-    return (255 * np.clip(0.5 - outside, 0, 1)).round().astype(np.uint8)
+    pixels: NDArray[np.uint8] = (255 * np.clip(0.5 - outside, 0, 1)).round().astype(np.uint8)
+    return pixels
 
 
 def write_images(folder: Path, seed: int) -> None:

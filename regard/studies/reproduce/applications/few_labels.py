@@ -8,8 +8,9 @@ from torch import Tensor
 
 def draw_per_label(labels: Tensor, num: int, generator: torch.Generator) -> Tensor:
     """Draw `num` rows of each label of labels (B,)."""
+    num_labels = int(labels.max()) + 1
     order = torch.randperm(len(labels), generator=generator)
-    return torch.cat([order[labels[order] == label][:num] for label in labels.unique()])
+    return torch.cat([order[labels[order] == label][:num] for label in range(num_labels)])
 
 
 @dataclass(frozen=True)
