@@ -76,7 +76,12 @@ VARIANTS = {
     "ALBERT": Variant(
         "lan2020-small",
         "layers share parameters",
-        ("model.next_sentence=0", "model.encoder.embedding_dim=16"),
+        # Shared layers have fewer parameters and need a higher rate.
+        (
+            "model.next_sentence=0",
+            "model.encoder.embedding_dim=16",
+            "train.optimizer.learning_rate=0.006",
+        ),
     ),
     "SpanBERT": Variant("joshi2020-small", "spans are masked", ("data.masking.max_words=3",)),
     "DistilBERT": Variant(
@@ -108,7 +113,7 @@ def pretraining(seed: int, folder: Path) -> Findings:
         seed: Seed of the texts and the models.
         folder: Folder of the data and the runs.
     """
-    tests = _write_data(folder / DATA, seed)
+    tests = write_data(folder / DATA, seed)
     rows: dict[str, dict[str, float | str]] = {}
     for name in (SCRATCH, *VARIANTS):
         masked = _pretrain(name, folder, seed) if name in VARIANTS else "–"
@@ -154,7 +159,7 @@ def _reviews(num: int, seed: int, pool: Pool) -> list[Example]:
     return [Example(sample_review(one, words, pool), one) for one in polarities]
 
 
-def _write_data(data: Path, seed: int) -> dict[str, list[Example]]:
+def write_data(data: Path, seed: int) -> dict[str, list[Example]]:
     """Write unlabelled texts and labelled training texts; return the two test sets."""
     every = slice(None), slice(None)
     seen = slice(NUM_LABELLED_ADJECTIVES), slice(NUM_LABELLED_VERBS)

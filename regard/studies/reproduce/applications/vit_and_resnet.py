@@ -67,12 +67,13 @@ def vit_and_resnet(seed: int, folder: Path) -> Findings:
     }
     return Findings(
         tables={"Accuracy on 500 test images, %": rows},
-        claims=_claims(accuracies),
+        claims=find_claims(accuracies),
         plots={"vit-and-resnet": _plot(accuracies)},
     )
 
 
-def _claims(accuracies: dict[str, dict[int, float]]) -> tuple[Claim, ...]:
+def find_claims(accuracies: dict[str, dict[int, float]]) -> tuple[Claim, ...]:
+    """Return the claims for accuracies by model and number of images."""
     resnet, vit = accuracies["ResNet"], accuracies["ViT"]
     first, last = SIZES[0], SIZES[-1]
     return (
