@@ -75,7 +75,9 @@ class Findings:
             for suffix in (".svg", ".png"):
                 save(folder / f"{name}{suffix}", plot.figure)
         claims = [
-            {"claim": one.text, "outcome": one.outcome, "holds": one.holds} for one in self.claims
+            # Comparisons of arrays give NumPy booleans, which JSON does not have.
+            {"claim": one.text, "outcome": one.outcome, "holds": bool(one.holds)}
+            for one in self.claims
         ]
         tables = {
             heading: {name: dict(row) for name, row in rows.items()}
