@@ -3,9 +3,10 @@
 from statistics import mean
 
 from components import Page, by_name, cell, first_runs, table
-from results import Row
+from results import Row, read_results
 
 GOLD_SETS = {"jaen": "Japanese–English", "roen": "Romanian–English"}
+DOMAINS = {"test": "test (EM links)", "gold": "gold"}
 
 
 def alignment_scores(page: Page) -> str:
@@ -79,4 +80,24 @@ def alignment_heads(page: Page) -> str:
     return table(("attention", *(run["name"] for run in runs)), rows)
 
 
-COMPONENTS = (alignment_scores, em_table, dropped_links, alignment_heads)
+def alignment_domains(page: Page, file: str) -> str:
+    """Return error rates on test pairs and on gold pairs by length, from another result file."""
+    rows = []
+    for run in first_runs(read_results(page.folder / file)["runs"]):
+        for one in run["by_domain"]:
+            unknown = one["unknown"]
+            rows.append(
+                (
+                    run["name"],
+                    DOMAINS[one["set"]],
+                    one["words"],
+                    one["pairs"],
+                    *(f"{one[kind]['aer']:.3f}" for kind in ("model", "diagonal", "random")),
+                    f"{100 * unknown['source']:.1f} / {100 * unknown['target']:.1f}",
+                )
+            )
+    head = ("model", "pairs", "words", "number", "AER", "diagonal", "random", "unknown % ja / en")
+    return table(head, rows)
+
+
+COMPONENTS = (alignment_domains, alignment_scores, em_table, dropped_links, alignment_heads)
