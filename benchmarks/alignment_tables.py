@@ -100,4 +100,27 @@ def alignment_domains(page: Page, file: str) -> str:
     return table(head, rows)
 
 
-COMPONENTS = (alignment_domains, alignment_scores, em_table, dropped_links, alignment_heads)
+def chance_levels(page: Page, file: str) -> str:
+    """Return the error rates of links without a model on all gold pairs, as a sentence."""
+    rows = read_results(page.folder / file)["runs"][0]["by_domain"]
+    found = next(one for one in rows if (one["set"], one["words"]) == ("gold", "all"))
+    random, diagonal = (f"{found[kind]['aer']:.3f}" for kind in ("random", "diagonal"))
+    return f"Random links have an AER of {random} and the diagonal {diagonal} on all pairs."
+
+
+def domain_bleu(page: Page, file: str) -> str:
+    """Return the test BLEU of the first run of another result file."""
+    return (
+        f"{read_results(page.folder / file)['runs'][0]['test']['scores']['bleu']['value']:.1f} BLEU"
+    )
+
+
+COMPONENTS = (
+    chance_levels,
+    domain_bleu,
+    alignment_domains,
+    alignment_scores,
+    em_table,
+    dropped_links,
+    alignment_heads,
+)
