@@ -3,9 +3,10 @@
 from statistics import mean
 
 from components import Page, by_name, cell, first_runs, table
-from results import Row
+from results import Row, read_results
 
 GOLD_SETS = {"jaen": "Japanese–English", "roen": "Romanian–English"}
+DOMAINS = {"test": "test (EM links)", "gold": "gold"}
 
 
 def alignment_scores(page: Page) -> str:
@@ -79,4 +80,47 @@ def alignment_heads(page: Page) -> str:
     return table(("attention", *(run["name"] for run in runs)), rows)
 
 
-COMPONENTS = (alignment_scores, em_table, dropped_links, alignment_heads)
+def alignment_domains(page: Page, file: str) -> str:
+    """Return error rates on test pairs and on gold pairs by length, from another result file."""
+    rows = []
+    for run in first_runs(read_results(page.folder / file)["runs"]):
+        for one in run["by_domain"]:
+            unknown = one["unknown"]
+            rows.append(
+                (
+                    run["name"],
+                    DOMAINS[one["set"]],
+                    one["words"],
+                    one["pairs"],
+                    *(f"{one[kind]['aer']:.3f}" for kind in ("model", "diagonal", "random")),
+                    f"{100 * unknown['source']:.1f} / {100 * unknown['target']:.1f}",
+                )
+            )
+    head = ("model", "pairs", "words", "number", "AER", "diagonal", "random", "unknown % ja / en")
+    return table(head, rows)
+
+
+def chance_levels(page: Page, file: str) -> str:
+    """Return the error rates of links without a model on all gold pairs, as a sentence."""
+    rows = read_results(page.folder / file)["runs"][0]["by_domain"]
+    found = next(one for one in rows if (one["set"], one["words"]) == ("gold", "all"))
+    random, diagonal = (f"{found[kind]['aer']:.3f}" for kind in ("random", "diagonal"))
+    return f"Random links have an AER of {random} and the diagonal {diagonal} on all pairs."
+
+
+def domain_bleu(page: Page, file: str) -> str:
+    """Return the test BLEU of the first run of another result file."""
+    return (
+        f"{read_results(page.folder / file)['runs'][0]['test']['scores']['bleu']['value']:.1f} BLEU"
+    )
+
+
+COMPONENTS = (
+    chance_levels,
+    domain_bleu,
+    alignment_domains,
+    alignment_scores,
+    em_table,
+    dropped_links,
+    alignment_heads,
+)

@@ -1,6 +1,7 @@
 """Extractors of word alignments: error rates of attention weights, and of EM without a model."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gather import Finished, Together
@@ -20,7 +21,7 @@ from regard.interpret.alignment import (
     halves,
 )
 from regard.interpret.alignment_data import read_gold, read_separated
-from regard.metrics.text.alignment import Link
+from regard.metrics.text.alignment import Link, read_pharaoh
 
 
 def read_gold_set(name: str) -> tuple[list[Example], Gold, list[str]]:
@@ -66,6 +67,50 @@ def rate(gold: Gold, links: Sequence[set[Link]]) -> Row:
     return {"aer": found.value, **found.detail}
 
 
+def alignment_by_domain(run: Finished, argument: Mapping[str, Any]) -> Row:
+    """Align the run's own test pairs and a gold set, by length, beside links without a model.
+
+    The test pairs have no gold links: theirs are those of expectation maximisation in both
+    directions. The argument has the name of the gold set, `gold`, and the most words of a short
+    pair, `max_words`.
+    """
+    silver, _ = read_pharaoh(run.folder.parent / "test.links")
+    examples, gold, _ = read_gold_set(argument["gold"])
+    most = argument["max_words"]
+    sets = {"test": (run.test, Gold(silver, silver)), "gold": (examples, gold)}
+    rows: list[Row] = []
+    for name, (pairs, links) in sets.items():
+        sizes = [(len(one.source.split()), len(one.target.split())) for one in pairs]
+        short = [row for row, size in enumerate(sizes) if max(size) <= most]
+        long = [row for row, size in enumerate(sizes) if max(size) > most]
+        parts = {f"≤ {most}": short, f"> {most}": long, "all": list(range(len(pairs)))}
+        for length, chosen in parts.items():
+            part = Gold(*([side[row] for row in chosen] for side in (links.sure, links.possible)))
+            aligned = align(run.task, [pairs[row] for row in chosen], split=WHITESPACE)
+            found = {
+                "model": aligned.links[aligned.mean],
+                "diagonal": [diagonal_links(*sizes[row]) for row in chosen],
+                "random": [random_links(*sizes[row], seed=row) for row in chosen],
+            }
+            shares = dict(zip(("source", "target"), aligned.unknown_shares, strict=True))
+            rates = {kind: rate(part, one) for kind, one in found.items()}
+            rows.append(
+                {"set": name, "words": length, "pairs": len(chosen), "unknown": shares, **rates}
+            )
+    return {"by_domain": rows}
+
+
+def diagonal_links(num_sources: int, num_targets: int) -> set[Link]:
+    """Link each target word to the source word at the same relative position."""
+    return {(j * num_sources // num_targets, j) for j in range(num_targets)}
+
+
+def random_links(num_sources: int, num_targets: int, *, seed: int) -> set[Link]:
+    """Link each target word to any source word."""
+    generator = random.Random(seed)
+    return {(generator.randrange(num_sources), j) for j in range(num_targets)}
+
+
 def em_baseline(_context: Together | None, argument: Any) -> Row:
     """Align gold sets by expectation maximisation on their own text, and on further pairs.
 
@@ -96,5 +141,5 @@ def em_baseline(_context: Together | None, argument: Any) -> Row:
     return {"em": baseline}
 
 
-EVERY_SEED = (word_alignment,)
+EVERY_SEED = (word_alignment, alignment_by_domain)
 JOINED = (em_baseline,)

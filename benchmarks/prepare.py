@@ -145,16 +145,26 @@ def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> 
 
 
 def word_links(folder: Path, argument: Mapping[str, Any]) -> None:
-    """Write pairs with source and target swapped, and word links of the training pairs."""
+    """Write pairs with source and target swapped, and word links of the training pairs.
+
+    `num_pairs` and `max_words` of the argument limit the training pairs to the first short ones.
+    The links are estimated on all pairs, also those of the test pairs, `test.links`.
+    """
     splits = find_data(argument["data"])
-    sides = {"train": splits.train, "valid": splits.valid, "test": splits.test}
+    train, valid, test = (
+        [Example(example.target, example.source) for example in side]
+        for side in (splits.train, splits.valid, splits.test)
+    )
+    limit = argument.get("max_words", 10**6)
+    kept = [row for row, example in enumerate(train) if _longest([example]) <= limit]
+    kept = kept[: argument.get("num_pairs")]
+    sides = {"train": [train[row] for row in kept], "valid": valid, "test": test}
     for side, examples in sides.items():
-        swapped = [Example(example.target, example.source) for example in examples]
-        write_examples(folder / f"{side}.jsonl", swapped)
-    pairs = [(target, source) for source, target in split_pairs(splits.train)]
-    links = align_both(pairs)
-    write_pharaoh(folder / "target.links", links["per target word"])
-    write_pharaoh(folder / "both.links", links["in both"])
+        write_examples(folder / f"{side}.jsonl", examples)
+    links = align_both(split_pairs([*train, *test]))
+    write_pharaoh(folder / "target.links", [links["per target word"][row] for row in kept])
+    write_pharaoh(folder / "both.links", [links["in both"][row] for row in kept])
+    write_pharaoh(folder / "test.links", links["in both"][len(train) :])
 
 
 def split_pairs(examples: Sequence[Example]) -> Pairs:

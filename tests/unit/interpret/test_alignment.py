@@ -1,10 +1,14 @@
 import gzip
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.interpret.alignment import (
     PUNCTUATION,
     WHITESPACE,
@@ -34,6 +38,47 @@ def test_trained_attention_aligns_reversed_letters(task):
     aligned = align(task, EXAMPLES, split=WHITESPACE)
     gold = Gold([{(0, 2), (1, 1), (2, 0)}, {(0, 1), (1, 0)}], [set(), set()])
     assert gold.error_rate(aligned.links[Head(1, 1)]).value < 0.5
+
+
+def test_pairs_of_different_lengths_keep_their_order(task):
+    examples = [Example(" ".join("abcdef"[:n]), " ".join("fedcba"[:n])) for n in (5, 1, 6, 2, 4, 3)]
+    together = align(task, examples, split=WHITESPACE).links[Head(1, 1)]
+    alone = [align(task, [one], split=WHITESPACE).links[Head(1, 1)][0] for one in examples]
+    assert together == alone
+
+
+@pytest.mark.parametrize("kind", ["word", "char", "bpe"])
+def test_weights_between_tokens_become_links_between_words(kind):
+    example = Example("足利 義満 （ 在位 1368 年 ） 。", "yoshimitsu ashikaga ( reigned to1394 ) .")
+    links = {(1, 0), (0, 1), (2, 2), (3, 3), (4, 4), (6, 5), (7, 6)}
+    config = TokenizerConfig(kind=kind, vocab_size=80)
+    sides = [train_tokenizer(config, [text]) for text in (example.source, example.target)]
+    task = SimpleNamespace(
+        source=SimpleNamespace(text=SimpleNamespace(tokenizer=sides[0])),
+        target=SimpleNamespace(tokenizer=sides[1]),
+        attend=lambda pairs: [_linked(*sides, pair, links) for pair in pairs],
+    )
+    assert align(task, [example], split=WHITESPACE).links[Head(1, 1)] == [links]
+
+
+def _linked(source_tokenizer, target_tokenizer, example, links):
+    """Return weights 1 between all tokens of linked words, found by the spans of the tokens."""
+    weights = []
+    for row in _words_of_tokens(target_tokenizer, example.target):
+        weights.append(
+            [
+                float((column, row) in links)
+                for column in _words_of_tokens(source_tokenizer, example.source)
+            ]
+            + [0.5]
+        )
+    weights.append([1.0] * len(weights[0]))  # the row of the end token
+    return SimpleNamespace(weights=torch.tensor(weights)[None, None])
+
+
+def _words_of_tokens(tokenizer, text):
+    """Return the number of the word of each token: the spaces up to its end."""
+    return [text[:end].count(" ") for _, end in tokenizer.spans(text)]
 
 
 def test_input_step_is_the_next_row_of_weights(task):
