@@ -84,8 +84,9 @@ class Findings:
             for heading, rows in self.tables.items()
         }
         results = {**provenance, "claims": claims, "tables": tables, "plots": list(self.plots)}
-        write_json(folder / RESULTS, results)
         write_text(folder / REPORT, report(title, self._sections(description, provenance)))
+        # Written last: a folder with results is complete.
+        write_json(folder / RESULTS, results)
 
     def _sections(self, description: str, provenance: Mapping[str, Any]) -> list[Section]:
         claims = [[show_holds(one.holds), one.text, one.outcome] for one in self.claims]
@@ -106,7 +107,9 @@ class Findings:
 def as_rows(rows: Table) -> tuple[list[str], list[list[float | str]]]:
     """Return the heads and the rows of a table."""
     columns = list(next(iter(rows.values())))
-    return ["", *columns], [[name, *row.values()] for name, row in rows.items()]
+    return ["", *columns], [
+        [name, *(row[column] for column in columns)] for name, row in rows.items()
+    ]
 
 
 def show_holds(holds: bool) -> str:

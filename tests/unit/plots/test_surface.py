@@ -29,7 +29,7 @@ def test_contours_enclose_the_minimum():
     (axes,) = figure.axes
     assert axes.get_xlim() == (-2, 2) and axes.get_ylim() == (-1, 1)
     levels = axes.collections[0].levels
-    assert levels[0] == pytest.approx(0.02**2 * 5, rel=0.2) and levels[-1] == pytest.approx(5)
+    assert 0 < levels[0] < 0.01 and levels[-1] == pytest.approx(5)
 
 
 def test_panels_without_content_are_hidden():

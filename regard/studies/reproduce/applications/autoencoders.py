@@ -194,7 +194,7 @@ def _compress(rounded: AutoencoderRun, sources: list[str], folder: Path) -> Comp
 
 
 def _sample(variational: AutoencoderRun, sources: Sequence[str], seed: int) -> Samples:
-    """Decode samples of the prior, z ~ N(0, I), and compare them with images."""
+    """Decode samples of the standard normal prior and compare them with images."""
     latents = sample_latents(variational.task, NUM_SAMPLES, seed=seed)
     images: Tensor = variational.task.decode(latents)
     train = variational.vectors(variational.fit_sources)

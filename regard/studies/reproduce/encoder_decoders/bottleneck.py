@@ -43,7 +43,7 @@ MODELS: dict[str, tuple[str, ...]] = {
         *LECTURE,
     ),
 }
-"""Overrides that make each model: the forms are equal except for the context."""
+"""Overrides that make each model; with attention, the encoder is bidirectional, of equal width."""
 
 NUM_TRAIN, MAX_LENGTH, NUM_TESTS = 10_000, 12, 60
 SHORT, LONG = range(MIN_LENGTH, 6), range(11, MAX_LENGTH + 1)
