@@ -22,7 +22,7 @@ TOPICS = (
 """Numbers of all topics of the lectures."""
 
 CELL = re.compile(r"(?<!\\)\|")
-EXPERIMENT = re.compile(r"regard reproduce ([a-z][\w-]+)")
+EXPERIMENT = re.compile(r"regard reproduce ([a-z][\w-]*)")
 COLUMNS = 6
 
 

@@ -57,6 +57,10 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *("model.encoder.cell=gru", "model.encoder.num_layers=1", "model.encoder.dim=64"),
             *("model.decoder.cell=gru", "model.decoder.num_layers=1"),
+            # As for Bahdanau's decoder; the recipe's own values are for stacked LSTMs.
+            *("model.init.rule=default", "model.init.recurrent=orthogonal"),
+            *("model.init.embedding=normal", "model.init.scale=0.1"),
+            "train.optimizer.learning_rate=0.004",
         ),
     ),
 }
