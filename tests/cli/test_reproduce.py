@@ -83,21 +83,19 @@ def gallery_of_two(monkeypatch):
     monkeypatch.setattr(gallery, "experiments", lambda: {fast.name: fast, "missing": missing})
 
 
-def test_gallery_has_an_index_of_all_pages(regard, gallery_of_two, tmp_path):
-    result = regard("reproduce", "--all", "--out", tmp_path / "gallery")
+def test_gallery_links_to_pages_and_to_the_messages_of_a_failed_experiment(
+    regard, gallery_of_two, tmp_path
+):
+    result = regard("reproduce", "--all", "--out", tmp_path)
     assert result.code == 1
-    assert result.lines[-1] == str(tmp_path / "gallery" / "index.html")
-    page = (tmp_path / "gallery" / "index.html").read_text(encoding="utf-8")
+    assert result.lines[-1] == str(tmp_path / "index.html")
+    assert any("missing" in line and "failed" in line for line in result.lines)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'href="nadaraya-watson/report.html"' in page
     assert 'src="nadaraya-watson/nadaraya-watson.png"' in page
-    assert (tmp_path / "gallery" / "nadaraya-watson" / "nadaraya-watson.png").exists()
+    assert (tmp_path / "nadaraya-watson" / "nadaraya-watson.png").exists()
     assert "1 of 2" in page and "6 of 6 claims hold" in page
-
-
-def test_failed_experiment_leads_to_its_messages(regard, gallery_of_two, tmp_path):
-    result = regard("reproduce", "--all", "--out", tmp_path)
-    assert any("missing" in line and "failed" in line for line in result.lines)
-    assert 'href="missing/log.txt"' in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert 'href="missing/log.txt"' in page
     assert "`name` must be one of" in (tmp_path / "missing" / "log.txt").read_text("utf-8")
     summary = read_json(tmp_path / "gallery.json")
     assert list(summary["experiments"]) == ["nadaraya-watson"]
