@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "docs" / "lectures.ipynb"
-SECONDS = 120
+SECONDS = 900
 """Time limit of a cell."""
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}

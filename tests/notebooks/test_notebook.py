@@ -14,7 +14,7 @@ from tests.notebooks.execute import NOTEBOOK, digest
 SCRIPT = Path(__file__).with_name("execute.py")
 IMAGES = {"image/png", "image/svg+xml"}
 MAX_BYTES = 1_500_000
-SECONDS = 300
+SECONDS = 900
 
 
 @pytest.fixture(scope="module")
