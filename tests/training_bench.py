@@ -1,5 +1,6 @@
 """Trainer of a very small classifier, for tests of the training loop."""
 
+import signal
 from dataclasses import dataclass, replace
 
 import torch
@@ -110,7 +111,7 @@ class Bench:
 def interrupt_at(number):
     def interrupt(step):
         if step == number:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     return interrupt
 

@@ -4,10 +4,10 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import dropout as drop
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.attention.masks import causal_mask
+from regard.core.dropout import dropout as drop
 from regard.core.module import Module
 
 

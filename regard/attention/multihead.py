@@ -14,7 +14,7 @@ from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal_mask
 from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
-from regard.core.module import Linear
+from regard.core.module import Linear, apply_jointly
 
 KeyValue = tuple[Tensor, Tensor]
 """Projected keys and values, each (B, H, K, E)."""
@@ -90,24 +90,27 @@ class MultiHeadAttention(Attention):
 
     def project(self, states: Tensor, positions: Tensor | None = None) -> KeyValue:
         """Project states (B, K, D) to keys, rotated by positions (K,), and values (B, H, K, E)."""
-        keys, values = (
-            _split(linear(states), self.head_dim) for linear in (self.key_map, self.value_map)
-        )
-        return keys if positions is None else self.positions.rotate(keys, positions), values
+        keys, values = apply_jointly((self.key_map, self.value_map), states)
+        return self.split_heads(keys, positions), self.split_heads(values)
+
+    def split_heads(self, projected: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Split (B, L, D) into heads (B, H, L, E), rotated by positions (L,) if given."""
+        heads = projected.view(*projected.shape[:2], -1, self.head_dim).transpose(1, 2)
+        return heads if positions is None else self.positions.rotate(heads, positions)
 
     def attend(
         self,
-        states: Tensor,
+        queries: Tensor,
         key_value: KeyValue,
         *,
         mask: Tensor | None = None,
         is_causal: bool = False,
         key_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from states (B, Q, D) to projected keys and values (B, H, K, E).
+        """Attend from projected queries (B, H, Q, E) to projected keys and values (B, H, K, E).
 
         Args:
-            states: (B, Q, D).
+            queries: (B, H, Q, E).
             key_value: Output of `project`.
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
             is_causal: Whether a query attends to keys up to its position only.
@@ -116,9 +119,6 @@ class MultiHeadAttention(Attention):
         Returns:
             The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
-        queries = _split(self.query_map(states), self.head_dim)  # (B, H, Q, E)
-        if key_positions is not None:
-            queries = self.positions.rotate(queries, key_positions[-states.shape[1] :])
         context, weights = self.attend_heads(
             queries, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
         )
@@ -165,7 +165,7 @@ class CrossAttention(MultiHeadAttention):
             The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         key_value = self.project(memory) if isinstance(memory, Tensor) else memory
-        return self.attend(states, key_value, mask=mask)
+        return self.attend(self.split_heads(self.query_map(states)), key_value, mask=mask)
 
 
 class SelfAttention(MultiHeadAttention):
@@ -192,19 +192,17 @@ class SelfAttention(MultiHeadAttention):
         Returns:
             The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
-        key_value, key_positions = self._extend(states, cache)
-        return self.attend(
-            states, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
-        )
-
-    def _extend(self, states: Tensor, cache: KeyValueCache | None) -> tuple[KeyValue, Tensor]:
-        """Return all keys and values (B, H, K, E), cached and new, and their positions (K,)."""
         first = 0 if cache is None else cache.position
         positions = torch.arange(first, first + states.shape[1], device=states.device)
-        key_value = self.project(states, positions)
-        if cache is None:
-            return key_value, positions
-        return cache.append(*key_value), cache.positions(states.device)
+        maps = (self.query_map, self.key_map, self.value_map)
+        queries, keys, values = apply_jointly(maps, states)
+        queries, keys = self.split_heads(queries, positions), self.split_heads(keys, positions)
+        key_value = keys, self.split_heads(values)
+        if cache is not None:
+            key_value, positions = cache.append(*key_value), cache.positions(states.device)
+        return self.attend(
+            queries, key_value, mask=mask, is_causal=is_causal, key_positions=positions
+        )
 
 
 def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
@@ -215,11 +213,6 @@ def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
         raise ConfigError(
             f"`num_key_heads` must divide `num_heads` ({num_heads}), but is {num_key_heads}."
         )
-
-
-def _split(projected: Tensor, head_dim: int) -> Tensor:
-    """Split projected states (B, L, D) into heads (B, H, L, E)."""
-    return projected.view(*projected.shape[:2], -1, head_dim).transpose(1, 2)
 
 
 if __name__ == "__main__":

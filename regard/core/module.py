@@ -1,12 +1,13 @@
 """Typed modules: a call has the types of `forward`, and a list has the type of its members.
 
-`Linear`, `Embedding`, `Conv2d` and `Dropout` are those of torch, with typed calls.
+`Linear`, `Embedding` and `Conv2d` are those of torch, with typed calls.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")
@@ -47,8 +48,21 @@ if TYPE_CHECKING:
     class Conv2d(Module, nn.Conv2d):
         """2D convolution."""
 
-    class Dropout(Module, nn.Dropout):
-        """Dropout."""
-
 else:
-    Linear, Embedding, Conv2d, Dropout = nn.Linear, nn.Embedding, nn.Conv2d, nn.Dropout
+    Linear, Embedding, Conv2d = nn.Linear, nn.Embedding, nn.Conv2d
+
+MIN_JOINT_ROWS = 512
+"""Fewer rows are not worth the concatenation of the weights."""
+
+
+def apply_jointly(layers: "Sequence[Linear]", inputs: Tensor) -> tuple[Tensor, ...]:
+    """Apply linear layers to the same inputs (..., D), by one matrix product if rows are many.
+
+    The layers keep their own parameters, so that checkpoints do not depend on it.
+    """
+    if inputs.shape[:-1].numel() < MIN_JOINT_ROWS:
+        return tuple(layer(inputs) for layer in layers)
+    weight = torch.cat([layer.weight for layer in layers])
+    bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
+    outputs = nn.functional.linear(inputs, weight, bias)
+    return outputs.split([layer.out_features for layer in layers], dim=-1)

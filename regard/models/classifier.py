@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from regard.core.config import Config, DropoutRate
+from regard.core.dropout import Dropout
 from regard.core.errors import ConfigError
-from regard.core.module import Dropout, Linear, Module
+from regard.core.module import Linear, Module
 from regard.core.specs import InputSpec
 from regard.core.tables import pick
 from regard.models.encoders import build_encoder, check_unpooled

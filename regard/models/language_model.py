@@ -11,8 +11,9 @@ from regard.attention.attend import at_least_float32
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal_window_mask
 from regard.core.config import NonNegative
+from regard.core.dropout import Dropout
 from regard.core.errors import ConfigError
-from regard.core.module import Dropout, Embedding, Linear, Module
+from regard.core.module import Embedding, Linear, Module
 from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Encoder, Memory, Output, State
 from regard.models.recurrent import Cell, Recurrence, RecurrentConfig, num_tensors

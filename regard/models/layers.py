@@ -6,7 +6,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, silu
 
-from regard.core.module import Dropout, Linear, Module
+from regard.core.dropout import Dropout
+from regard.core.module import Linear, Module, apply_jointly
 
 NormKind = Literal["layer", "rms", "batch", "none"]
 FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
@@ -65,8 +66,8 @@ class GatedFeedForward(Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform (B, L, D)."""
-        hidden = silu(self.gate_map(states)) * self.hidden_map(states)
-        return self.output_map(self.dropout(hidden))
+        gate, hidden = apply_jointly((self.gate_map, self.hidden_map), states)
+        return self.output_map(self.dropout(silu(gate) * hidden))
 
 
 FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, silu
 
-from regard.core.module import Dropout, Linear, Module, ModuleList
+from regard.core.dropout import Dropout
+from regard.core.module import Linear, Module, ModuleList
 from regard.core.tables import pick
 
 ActivationKind = Literal["relu", "tanh", "sigmoid", "gelu", "silu", "identity"]

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.core.config import Config, DropoutRate, Positive
-from regard.core.module import Dropout, Module
+from regard.core.dropout import Dropout
+from regard.core.module import Module
 from regard.models.interfaces import LayerStates
 
 Cell = Literal["vanilla", "gru", "lstm"]

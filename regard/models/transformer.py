@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,8 @@ from regard.core.config import (
     Positive,
     Within,
 )
-from regard.core.module import Dropout, Module
+from regard.core.dropout import Dropout
+from regard.core.module import Module, apply_jointly
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
 from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
@@ -231,8 +232,13 @@ class TransformerStack(Module, nn.ModuleList):
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
         """Project a memory (B, S, D) to the cross-attention keys and values of each block."""
-        blocks: Iterable[Any] = self
-        return [block.cross_attention.project(memory) for block in blocks]
+        attentions: list[CrossAttention] = [block.cross_attention for block in self]
+        maps = [linear for one in attentions for linear in (one.key_map, one.value_map)]
+        projected = iter(apply_jointly(maps, memory))
+        return [
+            (one.split_heads(next(projected)), one.split_heads(next(projected)))
+            for one in attentions
+        ]
 
 
 def build_stack(

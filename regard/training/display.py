@@ -72,6 +72,19 @@ class Plan:
         """Return a step, with the number of steps if limited."""
         return f"{step:,}/{self.total_steps:,}" if self.total_steps else f"{step:,}"
 
+    def remaining_seconds(self, step: int, seconds: float, per_step: float) -> float:
+        """Return the training time that is left, by the limit that is nearest; without limits, inf.
+
+        Args:
+            step: Number of updates made.
+            seconds: Training time so far.
+            per_step: Seconds per update.
+        """
+        return min(
+            (self.total_steps - step) * per_step if self.total_steps else math.inf,
+            self.max_seconds - seconds if self.max_seconds else math.inf,
+        )
+
     def fraction(self, step: int, seconds: float) -> float:
         """Return the completed part of training, by the limit that is nearest."""
         return max(

@@ -4,6 +4,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -11,10 +12,12 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from regard.core.device import sum_dtype
 from regard.core.errors import DataError, RegardError
+from regard.core.logging import logger
 from regard.training import checkpoint
+from regard.training.compilation import Compiler
 from regard.training.display import Display, Plan, choose_display
+from regard.training.gradients import CapturedGradients, Gradients, split_batch
 from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
@@ -142,6 +145,9 @@ class Trainer:
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
+        self._gradients = self._choose_gradients()
+        self._compiler = Compiler(model, config.compile, self._plan, device=self._device)
+        self._num_parts = 1  # parts that a batch is split into, more after an out-of-memory error
 
     def resume(self) -> None:
         """Restore the training state saved in the run folder."""
@@ -159,7 +165,7 @@ class Trainer:
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
-        with self._interrupts, self._log_file.shown(plan):
+        with self._interrupts, self._log_file.shown(plan), self._compiler, self._on_stream():
             try:
                 stopped = self._train()
                 self._try_average()
@@ -201,16 +207,12 @@ class Trainer:
 
     def _step(self, group: list[Any]) -> None:
         num_tokens = sum(batch.num_target_tokens for batch in group)
-        rng, buffers = checkpoint.rng_states(), [buffer.clone() for buffer in self._model.buffers()]
-        try:
-            sums = self._backward(group)
-        except KeyboardInterrupt:
-            # Undo the step: batch norms, for example, update their statistics in the forward pass.
-            checkpoint.restore_rng(rng)
-            for buffer, before in zip(self._model.buffers(), buffers, strict=True):
-                buffer.copy_(before)
-            raise
+        # An interrupt waits for the end of the step, so that a resumed run continues exactly.
         with self._interrupts.deferred():
+            set_training(self._model)
+            if self._compiler.begin_step(self.progress.step, self._seconds()):
+                self._gradients.reset()
+            sums = self._backward(group)
             self._set_learning_rate()
             norm = self._scale_gradients(count=sums[2])
             self._optimizer.step()
@@ -223,15 +225,43 @@ class Trainer:
                 self._log()
 
     def _backward(self, group: list[Any]) -> Tensor:
-        set_training(self._model)
-        self._optimizer.zero_grad()
-        dtype = sum_dtype(self._device)
-        sums = torch.zeros(3, dtype=dtype, device=self._device)
-        for batch in group:
-            loss = self._loss(batch)
-            loss.total.backward()  # type: ignore[no-untyped-call]
-            sums += torch.stack([loss.total.detach().to(dtype), loss.nll.to(dtype), loss.count])
-        return sums
+        """Compute the gradients of an update; return the sums of loss, NLL and token count, (3,).
+
+        Losses are sums, so a batch that does not fit into memory can be computed in parts.
+        """
+        while True:
+            # The gradients keep their memory, to which captured graphs write.
+            self._optimizer.zero_grad(set_to_none=self._device.type != "cuda")
+            parts = group
+            if self._num_parts > 1:
+                parts = [part for one in group for part in split_batch(one, self._num_parts)]
+            try:
+                return torch.stack([self._gradients.add(part) for part in parts]).sum(0)
+            except torch.OutOfMemoryError:
+                if len(parts) >= sum(len(getattr(batch, "rows", (0,))) for batch in group):
+                    raise
+            self._num_parts *= 2
+            self._gradients.reset()
+            torch.cuda.empty_cache()
+            logger.warning(
+                "Step %s does not fit into memory. Batches are computed in %s parts from now on; "
+                "a lower `data.batch.max_tokens` is faster.",
+                f"{self.progress.step + 1:,}",
+                self._num_parts,
+            )
+
+    def _choose_gradients(self) -> Gradients:
+        if self._device.type == "cuda":
+            return CapturedGradients(self._loss, self._device, model=self._model)
+        return Gradients(self._loss, self._device)
+
+    def _on_stream(self) -> AbstractContextManager[Any]:
+        """Return a context with a stream of its own on a GPU, as CUDA graphs need one."""
+        if self._device.type != "cuda":
+            return nullcontext()
+        stream = torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        return torch.cuda.stream(stream)
 
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.core.shapes import check
 
@@ -41,19 +43,90 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
     check("logits", logits, "B T V")
     check("labels", labels, "B T")
     check("mask", mask, "B T")
-    log_probs = F.log_softmax(logits.float(), dim=-1)
-    # One pass gives both the loss and the unsmoothed NLL; F.cross_entropy would need a second.
-    nll = F.nll_loss(
-        log_probs.flatten(0, 1),
-        labels.masked_fill(~mask, -100).flatten(),
-        ignore_index=-100,
-        reduction="sum",
+    total, nll = _CrossEntropy.apply(
+        logits.flatten(0, 1), labels.flatten(), mask.flatten(), smoothing
     )
-    total = nll
+    return Loss(total=total, nll=nll, count=mask.sum())
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Cross entropy in chunks of rows, with the gradient by its formula.
+
+    Autograd would keep log-probabilities of all tokens in 32 bits, and fill several tensors of that
+    size in the backward pass. Here only a chunk is held in 32 bits.
+    """
+
+    @staticmethod
+    def forward(  # noqa: PLR0917
+        ctx: Any, logits: Tensor, labels: Tensor, mask: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return the smoothed and the plain loss, summed over unmasked rows.
+
+        Args:
+            ctx: Context of the backward pass.
+            logits: (N, V).
+            labels: (N,).
+            mask: (N,), True = counted.
+            smoothing: Probability mass spread over the vocabulary.
+        """
+        parts = [
+            _row_losses(logits[rows], labels[rows], smoothing) for rows in _chunks(logits)
+        ]  # rows of log-normaliser, smoothed loss and plain loss
+        normalizers, totals, nlls = (torch.cat(part) for part in zip(*parts, strict=True))
+        ctx.save_for_backward(logits, labels, mask, normalizers)
+        ctx.smoothing = smoothing
+        total, nll = (rows.where(mask, 0.0).sum() for rows in (totals, nlls))
+        ctx.mark_non_differentiable(nll)
+        return total, nll
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+        """Return the gradient of the logits: softmax minus the smoothed true distribution."""
+        logits, labels, mask, normalizers = ctx.saved_tensors
+        gradient, scale = torch.empty_like(logits), mask * grad
+        for rows in _chunks(logits):
+            gradient[rows] = _row_gradients(
+                logits[rows],
+                labels[rows],
+                normalizers=normalizers[rows],
+                scale=scale[rows],
+                smoothing=ctx.smoothing,
+            )
+        return gradient, None, None, None
+
+
+CHUNK_ELEMENTS = {"cpu": 1 << 19, "cuda": 1 << 26}
+"""Logits per chunk: on a CPU those that fit into its cache, on a GPU those of 256 MB in 32 bits."""
+
+
+def _chunks(logits: Tensor) -> list[slice]:
+    """Return slices of the rows of logits (N, V)."""
+    num_elements = CHUNK_ELEMENTS.get(logits.device.type, 1 << 26)
+    size = max(1, num_elements // logits.shape[1])
+    return [slice(start, start + size) for start in range(0, max(len(logits), 1), size)]
+
+
+def _row_losses(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return log-normaliser, smoothed loss and plain loss, each (N,), of logits (N, V)."""
+    logits = logits.float()
+    normalizers = logits.logsumexp(-1)
+    nll = normalizers - logits.gather(-1, labels[:, None])[:, 0]
+    if not smoothing:
+        return normalizers, nll, nll
+    uniform = normalizers - logits.mean(-1)
+    return normalizers, (1 - smoothing) * nll + smoothing * uniform, nll
+
+
+def _row_gradients(
+    logits: Tensor, labels: Tensor, *, normalizers: Tensor, scale: Tensor, smoothing: float
+) -> Tensor:
+    """Return scale (N,) times the gradient (N, V) of the losses of each row."""
+    gradients = (logits.float() - normalizers[:, None]).exp_()
     if smoothing:
-        uniform = -log_probs.mean(dim=-1).where(mask, 0.0).sum()
-        total = (1 - smoothing) * nll + smoothing * uniform
-    return Loss(total=total, nll=nll.detach(), count=mask.sum())
+        gradients -= smoothing / logits.shape[1]
+    true = torch.full_like(labels, smoothing - 1, dtype=gradients.dtype)[:, None]
+    return gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None])
 
 
 def sum_term(term: Tensor, mask: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Settings of a training run."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from regard.core.config import AtLeast, Config, NonNegative, Positive, Within
 from regard.core.device import Precision
@@ -46,6 +46,9 @@ class TrainConfig(Config):
     """Updates between two rows of the training log."""
     precision: Precision = "auto"
     """Data type of matrix products; 'auto' uses bf16 if the hardware supports it."""
+
+    compile: Literal["auto", "always", "never"] = "auto"
+    """Whether to compile the blocks of the model; 'auto' does so on a GPU in long runs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
-from regard.core.module import Dropout, Embedding, Linear, Module, ModuleList
+from regard.core.dropout import Dropout
+from regard.core.module import Embedding, Linear, Module, ModuleList
 from regard.models.convolutional import SQRT_HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.config import Positive
+from regard.core.dropout import Dropout
 from regard.core.errors import ConfigError
-from regard.core.module import Dropout, Embedding, Linear, Module
+from regard.core.module import Embedding, Linear, Module
 from regard.core.tables import pick
 from regard.models.interfaces import Decoder, LayerStates, Memory, State, by_sentence, repeat_rows
 from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors

@@ -48,12 +48,13 @@ class TransformerDecoder(PositionedStack, Decoder):
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Process full targets, token ids (B, T) from the start token on, in parallel."""
-        return Output(self._run(targets, memory.states, mask=memory.mask))
+        projected = self.blocks.project_memory(memory.states)
+        return Output(self._run(targets, projected, mask=memory.mask))
 
     def _run(
         self,
         tokens: Tensor,
-        memory: Tensor | list[KeyValue],
+        memory: list[KeyValue],
         *,
         mask: Tensor,
         caches: Sequence[KeyValueCache] | None = None,

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import NonNegative, Positive
-from regard.core.module import Dropout, Embedding, Linear
+from regard.core.dropout import Dropout
+from regard.core.module import Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean

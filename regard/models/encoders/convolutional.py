@@ -6,8 +6,9 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from regard.core.dropout import Dropout
 from regard.core.errors import ConfigError
-from regard.core.module import Dropout, Embedding, Linear
+from regard.core.module import Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.models.convolutional import SQRT_HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean

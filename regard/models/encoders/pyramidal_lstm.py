@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.config import Config, DropoutRate, Positive
-from regard.core.module import Dropout
+from regard.core.dropout import Dropout
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.recurrent import BidirectionalLSTM

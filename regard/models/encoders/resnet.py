@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import Config, DropoutRate, at_least
+from regard.core.dropout import Dropout
 from regard.core.errors import ConfigError
-from regard.core.module import Conv2d, Dropout, Module
+from regard.core.module import Conv2d, Module
 from regard.core.specs import ImageSpec
 from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Encoder, Memory, all_real

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.pooling import max_pool
-from regard.core.module import Dropout, Embedding
+from regard.core.dropout import Dropout
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
 from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed

@@ -9,7 +9,8 @@ from torch import Tensor
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
 from regard.core.config import Config, DropoutRate, Positive
-from regard.core.module import Dropout, Linear, Module
+from regard.core.dropout import Dropout
+from regard.core.module import Linear, Module
 from regard.core.specs import ImageSpec, TextImageSpec
 from regard.models.encoders import build_encoder
 from regard.models.encoders.image import ImageEncoderConfig

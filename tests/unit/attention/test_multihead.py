@@ -41,7 +41,8 @@ def build_pair(memory_dim=0):
 
 def attend(attention, queries, states, *, needs_weights=False, **options):
     attention.needs_weights = needs_weights
-    return attention.attend(queries, attention.project(states), **options)
+    projected = attention.split_heads(attention.query_map(queries))
+    return attention.attend(projected, attention.project(states), **options)
 
 
 @pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
@@ -234,7 +235,8 @@ def test_relative_positions_do_not_depend_on_the_offset(kind):
     usual, _ = attention(states, is_causal=True)
     positions = torch.arange(70, 75)
     key_value = attention.project(states, positions)
-    moved, _ = attention.attend(states, key_value, is_causal=True, key_positions=positions)
+    queries = attention.split_heads(attention.query_map(states), positions)
+    moved, _ = attention.attend(queries, key_value, is_causal=True, key_positions=positions)
     assert torch.allclose(moved, usual, atol=1e-4)
 
 

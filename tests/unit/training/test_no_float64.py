@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.search import sampling
-from regard.training import logs, loop
+from regard.training import gradients, logs
 from regard.training.settings import TrainConfig
 from tests.training_bench import Bench
 
@@ -22,7 +22,7 @@ class WithoutFloat64(TorchDispatchMode):
 
 @pytest.fixture(autouse=True)
 def device_without_float64(monkeypatch):
-    for module in (loop, logs, sampling):
+    for module in (gradients, logs, sampling):
         monkeypatch.setattr(module, "sum_dtype", lambda _device: torch.float32)
 
 

@@ -56,7 +56,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, stop_at):
     )
 
 
-def test_interrupt_while_accumulating_repeats_the_whole_step(tmp_path):
+def test_interrupt_while_accumulating_waits_for_the_whole_step(tmp_path):
     config = replace(SHORT, accumulate=2)
     torch.manual_seed(1)
     uninterrupted = Bench(tmp_path / "whole", config, model=build_model(0.3))
@@ -76,7 +76,7 @@ def build_normed_model():
 
 
 @pytest.mark.parametrize("stop_at", [1, 4, 7])
-def test_interrupted_step_does_not_change_running_statistics(tmp_path, stop_at):
+def test_interrupted_run_has_the_running_statistics_of_its_last_step(tmp_path, stop_at):
     config, batches = replace(SHORT, accumulate=2), Batches(sizes=(2, 5, 3, 4))
     uninterrupted = Bench(tmp_path / "whole", config, model=build_normed_model(), batches=batches)
     uninterrupted.run()
@@ -108,7 +108,7 @@ def test_resume_skips_batches_already_used(tmp_path):
     bench = Bench(tmp_path, SHORT)
     bench.trainer.resume()
     bench.run()
-    assert bench.batches.epochs == [(1, 3)]
+    assert bench.batches.epochs == [(1, 4)]
 
 
 def test_finished_run_can_be_resumed_with_more_epochs(tmp_path):
@@ -146,12 +146,12 @@ def test_sigterm_stops_training_like_ctrl_c(tmp_path):
             os.kill(os.getpid(), signal.SIGTERM)
 
     summary = Bench(tmp_path, SHORT, before_loss=terminate).run()
-    assert (summary.stopped, summary.progress.step) == ("interrupted", 2)
+    assert (summary.stopped, summary.progress.step) == ("interrupted", 3)
 
 
 def test_new_run_removes_the_state_of_an_earlier_one(tmp_path):
     Bench(tmp_path, replace(SHORT, average_last=3)).run()
-    bench = Bench(tmp_path, replace(SHORT, max_steps=2), before_loss=interrupt_at(2))
+    bench = Bench(tmp_path, replace(SHORT, max_steps=2), before_loss=interrupt_at(1))
     bench.run()
     assert [row["step"] for row in bench.rows("stop")] == [1]
     assert list((tmp_path / "averages").iterdir()) == []

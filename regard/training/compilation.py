@@ -1,0 +1,130 @@
+"""Compilation of the blocks of a model for training, by `torch.compile`."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from regard.core.logging import logger
+from regard.training.display import Plan
+
+Choice = Literal["auto", "always", "never"]
+
+BLOCKS = "blocks"
+"""Name of stacks of layers in all models."""
+
+
+MEASURED_STEPS = (20, 40)
+"""Steps between which the time of an eager step is measured."""
+MIN_SECONDS = 40.0
+"""Remaining seconds of eager steps that are worth a compilation of about 20 seconds."""
+
+
+class Compiler:
+    """Decides when to compile the blocks of a model, and restores them at the end of training.
+
+    Args:
+        model: The model.
+        choice: Whether to compile; 'auto' does so on a GPU if the remaining steps would take long.
+        plan: The limits of the run.
+        device: The device of the model.
+    """
+
+    def __init__(
+        self, model: nn.Module, choice: Choice, plan: Plan, *, device: torch.device
+    ) -> None:
+        self._model = model
+        self._plan = plan
+        self._device = device
+        can_compile = choice == "always" or (choice == "auto" and device.type == "cuda")
+        self._is_open = can_compile and bool(find_blocks(model))
+        self._is_measured = choice == "auto"
+        self._num_steps = 0
+        self._started = 0.0
+        self._compiled: CompiledBlocks | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        if self._compiled is not None:
+            self._compiled.remove()
+            self._compiled = None
+
+    def begin_step(self, step: int, seconds: float) -> bool:
+        """Compile the blocks before a step if that is due; return whether it was done.
+
+        Args:
+            step: Number of updates made.
+            seconds: Training time so far.
+        """
+        if not self._is_open:
+            return False
+        first, last = MEASURED_STEPS if self._is_measured else (0, 0)
+        if self._num_steps == first:
+            self._started = self._now()
+        is_due = self._num_steps == last
+        self._num_steps += 1
+        if not is_due:
+            return False
+        self._is_open = False
+        if self._is_measured:
+            per_step = (self._now() - self._started) / (last - first)
+            if self._plan.remaining_seconds(step, seconds, per_step) < MIN_SECONDS:
+                return False
+        self._compiled = CompiledBlocks(self._model)
+        logger.info("Compiling the blocks of the model: the next steps take longer.")
+        return True
+
+    def _now(self) -> float:
+        """Return the time after all steps so far; a GPU runs behind the host."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        return time.perf_counter()
+
+
+class CompiledBlocks:
+    """The blocks of a model, compiled for training steps; everything else runs eagerly.
+
+    Blocks of one class share their code, so a stack of any depth is compiled once per kind of
+    block. Steps in evaluation mode, search with caches and recorded attention weights use the
+    original code.
+
+    Args:
+        model: The model; its parameters and their names do not change.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._blocks = find_blocks(model)
+        for block in self._blocks:
+            block.forward = _compile(block)
+
+    def remove(self) -> None:
+        """Restore the original blocks."""
+        for block in self._blocks:
+            del block.forward
+
+
+def find_blocks(model: nn.Module) -> list[nn.Module]:
+    """Return the blocks of all stacks of a model."""
+    return [
+        block
+        for name, stack in model.named_modules()
+        if name.rpartition(".")[2] == BLOCKS and isinstance(stack, nn.ModuleList)
+        for block in stack
+    ]
+
+
+def _compile(block: nn.Module) -> Callable[..., Any]:
+    eager = block.forward
+    compiled = torch.compile(eager)
+    observed = [module for module in block.modules() if hasattr(module, "needs_weights")]
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        is_recorded = any(module.needs_weights for module in observed)
+        is_training = block.training and torch.is_grad_enabled() and not is_recorded
+        return (compiled if is_training else eager)(*args, **kwargs)
+
+    return forward
