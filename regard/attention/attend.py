@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from regard.attention import short
 from regard.attention.masks import causal_mask
 from regard.core.dropout import dropout as drop
 from regard.core.module import Module
@@ -90,9 +91,9 @@ def attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Compute scaled dot-product attention.
 
-    Vaswani et al. 2017, eq. 1. Without `needs_weights`, torch's fused kernel is used where it is
-    fast; it does not store the weights. With `needs_weights`, they are computed explicitly. Both
-    give the same result.
+    Vaswani et al. 2017, eq. 1. Without `needs_weights`, a fused kernel is used where it is fast;
+    it does not store the weights. With `needs_weights`, they are computed explicitly. All give the
+    same result.
 
     Args:
         queries: (B, H, Q, E).
@@ -108,6 +109,13 @@ def attend(
     Returns:
         The context (B, H, Q, E), and the weights (B, H, Q, K) or None.
     """
+    if bias is None and not needs_weights and short.is_supported(queries, keys, mask):
+        return (
+            short.short_attention(
+                queries, keys, values, mask=mask, is_causal=is_causal, dropout=dropout
+            ),
+            None,
+        )
     num_queries, num_keys = queries.shape[-2], keys.shape[-2]
     is_square = num_queries == num_keys and mask is None and bias is None
     is_explicit = needs_weights or _is_fused_slower(queries, dropout)

@@ -65,4 +65,4 @@ def apply_jointly(layers: "Sequence[Linear]", inputs: Tensor) -> tuple[Tensor, .
     weight = torch.cat([layer.weight for layer in layers])
     bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
     outputs = nn.functional.linear(inputs, weight, bias)
-    return outputs.split([layer.out_features for layer in layers], dim=-1)
+    return torch.split(outputs, [layer.out_features for layer in layers], dim=-1)

@@ -165,8 +165,13 @@ class PairBatches(PlannedBatches[AnyBatch]):
         return [batches[index] for index in generator.permutation(len(batches))]
 
     def _sort_by_length(self, rows: Rows) -> Rows:
-        # By the longer side, since the budget counts that side; it also gives the least padding.
-        return rows[np.lexsort((self._source_lengths[rows], self._longer[rows]))]
+        # By the longer side, since the budget counts that side, then by the difference of both, in
+        # turns up and down, so that the shorter side changes little where the longer one changes.
+        # Examples of equal lengths stay shuffled, so an epoch of one pool has the same shapes of
+        # batches as every other: captured steps are used again.
+        longer = self._longer[rows]
+        differences = self._source_lengths[rows] - self._target_lengths[rows]
+        return rows[np.lexsort((np.where(longer % 2, differences, -differences), longer))]
 
     def _split(self, rows: Rows) -> list[Rows]:
         max_size = self.config.max_sentences or len(rows)

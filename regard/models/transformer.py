@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -232,7 +232,8 @@ class TransformerStack(Module, nn.ModuleList):
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
         """Project a memory (B, S, D) to the cross-attention keys and values of each block."""
-        attentions: list[CrossAttention] = [block.cross_attention for block in self]
+        blocks: Iterable[Any] = self
+        attentions: list[CrossAttention] = [block.cross_attention for block in blocks]
         maps = [linear for one in attentions for linear in (one.key_map, one.value_map)]
         projected = iter(apply_jointly(maps, memory))
         return [

@@ -9,6 +9,7 @@ from torch import nn
 
 from regard.core.logging import logger
 from regard.training.display import Plan
+from regard.training.losses import compile_losses
 
 Choice = Literal["auto", "always", "never"]
 
@@ -86,7 +87,7 @@ class Compiler:
 
 
 class CompiledBlocks:
-    """The blocks of a model, compiled for training steps; everything else runs eagerly.
+    """The blocks of a model and the loss, compiled for training; everything else runs eagerly.
 
     Blocks of one class share their code, so a stack of any depth is compiled once per kind of
     block. Steps in evaluation mode, search with caches and recorded attention weights use the
@@ -100,11 +101,13 @@ class CompiledBlocks:
         self._blocks = find_blocks(model)
         for block in self._blocks:
             block.forward = _compile(block)
+        compile_losses(True)
 
     def remove(self) -> None:
         """Restore the original blocks."""
         for block in self._blocks:
             del block.forward
+        compile_losses(False)
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:

@@ -259,7 +259,7 @@ class Trainer:
         """Return a context with a stream of its own on a GPU, as CUDA graphs need one."""
         if self._device.type != "cuda":
             return nullcontext()
-        stream = torch.cuda.Stream(self._device)
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self._device))
         return torch.cuda.stream(stream)
 

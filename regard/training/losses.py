@@ -1,6 +1,7 @@
 """Losses as sums over a batch, so that averages over several batches are exact."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
     check("logits", logits, "B T V")
     check("labels", labels, "B T")
     check("mask", mask, "B T")
-    total, nll = _CrossEntropy.apply(
+    total, nll = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
         logits.flatten(0, 1), labels.flatten(), mask.flatten(), smoothing
     )
     return Loss(total=total, nll=nll, count=mask.sum())
@@ -70,7 +71,7 @@ class _CrossEntropy(torch.autograd.Function):
             smoothing: Probability mass spread over the vocabulary.
         """
         parts = [
-            _row_losses(logits[rows], labels[rows], smoothing) for rows in _chunks(logits)
+            _rows.losses(logits[rows], labels[rows], smoothing) for rows in _chunks(logits)
         ]  # rows of log-normaliser, smoothed loss and plain loss
         normalizers, totals, nlls = (torch.cat(part) for part in zip(*parts, strict=True))
         ctx.save_for_backward(logits, labels, mask, normalizers)
@@ -80,13 +81,13 @@ class _CrossEntropy(torch.autograd.Function):
         return total, nll
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
         """Return the gradient of the logits: softmax minus the smoothed true distribution."""
         logits, labels, mask, normalizers = ctx.saved_tensors
         gradient, scale = torch.empty_like(logits), mask * grad
         for rows in _chunks(logits):
-            gradient[rows] = _row_gradients(
+            gradient[rows] = _rows.gradients(
                 logits[rows],
                 labels[rows],
                 normalizers=normalizers[rows],
@@ -98,6 +99,12 @@ class _CrossEntropy(torch.autograd.Function):
 
 CHUNK_ELEMENTS = {"cpu": 1 << 19, "cuda": 1 << 26}
 """Logits per chunk: on a CPU those that fit into its cache, on a GPU those of 256 MB in 32 bits."""
+
+
+def compile_losses(is_compiled: bool) -> None:
+    """Compile the functions of chunks of logits by `torch.compile`, or use the original ones."""
+    _rows.losses = torch.compile(_row_losses) if is_compiled else _row_losses
+    _rows.gradients = torch.compile(_row_gradients) if is_compiled else _row_gradients
 
 
 def _chunks(logits: Tensor) -> list[slice]:
@@ -127,6 +134,17 @@ def _row_gradients(
         gradients -= smoothing / logits.shape[1]
     true = torch.full_like(labels, smoothing - 1, dtype=gradients.dtype)[:, None]
     return gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None])
+
+
+@dataclass
+class _Rows:
+    """Functions of chunks of logits in use."""
+
+    losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = _row_losses
+    gradients: Callable[..., Tensor] = _row_gradients
+
+
+_rows = _Rows()
 
 
 def sum_term(term: Tensor, mask: Tensor) -> Tensor:
