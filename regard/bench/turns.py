@@ -1,0 +1,133 @@
+"""Measurement of several contenders in turns, so that a busy machine slows down all of them."""
+
+import gc
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+
+from regard.bench.contender import Contender
+from regard.core.errors import RegardError
+from regard.core.logging import logger
+
+Key = TypeVar("Key", bound=Hashable)
+
+WARMUP_STEPS = 3
+"""First steps, which compile and allocate."""
+
+
+@dataclass
+class Measurement:
+    """Measurements of one contender; without turns if it failed."""
+
+    turns: list[float] = field(default_factory=list)
+    """Seconds per step of every turn."""
+    steps_per_turn: int = 0
+    """Steps of a turn."""
+    num_parameters: int = 0
+    """Number of trained parameters."""
+    compile_seconds: float = 0.0
+    """Time of the first steps beyond that of as many later steps."""
+    peak_bytes: int | None = None
+    """Maximum memory that the contender allocated on a GPU; None on a CPU."""
+    note: str = ""
+    """Note of the contender."""
+    error: str = ""
+    """Reason of the failure."""
+
+
+def measure_in_turns(
+    builders: Mapping[Key, Callable[[], Contender]],
+    *,
+    rounds: int,
+    seconds: float,
+    device: torch.device,
+) -> dict[Key, Measurement]:
+    """Measure contenders: in every round, each of them trains for one turn.
+
+    A contender that cannot be built or fails later is left out, with the reason.
+
+    Args:
+        builders: Functions that build the contenders.
+        rounds: Number of rounds.
+        seconds: Approximate time of a turn.
+        device: The device, for synchronisation and memory.
+    """
+    measurements = {key: Measurement() for key in builders}
+    contenders: dict[Key, Contender] = {}
+
+    def attempt(key: Key, action: Callable[[Key], None]) -> None:
+        try:
+            action(key)
+        except Exception as error:
+            measurements[key].error = _describe(error)
+            measurements[key].turns.clear()
+            logger.debug("%s failed.", key, exc_info=True)
+            if key in contenders:
+                contenders.pop(key).close()
+                _free(device)
+
+    def prepare(key: Key) -> None:
+        before = _start_memory(device)
+        contenders[key] = builders[key]()
+        _warm_up(contenders[key], measurements[key], seconds)
+        measurements[key].peak_bytes = _peak_memory(device, before)
+
+    def take_turn(key: Key) -> None:
+        num_steps = measurements[key].steps_per_turn
+        measurements[key].turns.append(contenders[key].run(num_steps) / num_steps)
+
+    try:
+        for key in builders:
+            attempt(key, prepare)
+        for _ in range(rounds):
+            for key in list(contenders):
+                attempt(key, take_turn)
+    finally:
+        for contender in contenders.values():
+            contender.close()
+        contenders.clear()
+        _free(device)
+    return measurements
+
+
+def _warm_up(contender: Contender, measurement: Measurement, seconds: float) -> None:
+    """Train until the time of a step is known, and fill the measurement."""
+    num_steps, total = WARMUP_STEPS, contender.run(WARMUP_STEPS)
+    last_steps, last = 1, contender.run(1)
+    while last < seconds / 4:
+        num_steps, total = num_steps + last_steps, total + last
+        last_steps *= 2
+        last = contender.run(last_steps)
+    step = last / last_steps
+    measurement.steps_per_turn = max(1, math.ceil(seconds / step))
+    measurement.compile_seconds = max(0.0, total - num_steps * step)
+    measurement.num_parameters = contender.num_parameters
+    measurement.note = contender.note
+
+
+def _describe(error: Exception) -> str:
+    """Return an error as one line."""
+    text = str(error).strip().partition("\n")[0]
+    return text if isinstance(error, RegardError) else f"{type(error).__name__}: {text}"
+
+
+def _start_memory(device: torch.device) -> int:
+    """Start to record the maximum of allocated memory; return what is allocated now."""
+    _free(device)
+    if device.type != "cuda":
+        return 0
+    torch.cuda.reset_peak_memory_stats(device)
+    return torch.cuda.memory_allocated(device)
+
+
+def _peak_memory(device: torch.device, before: int) -> int | None:
+    return torch.cuda.max_memory_allocated(device) - before if device.type == "cuda" else None
+
+
+def _free(device: torch.device) -> None:
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
