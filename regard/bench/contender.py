@@ -38,7 +38,7 @@ class Contender(ABC):
         """Stop and free what the contender holds."""
 
 
-class _Stopped(Exception):
+class _StopTraining(Exception):  # noqa: N818
     """Ends a training without saving it."""
 
 
@@ -80,7 +80,7 @@ class _Turns(Display):
     def _wait(self, step: int) -> None:
         num_steps = self._orders.get()
         if not num_steps:
-            raise _Stopped
+            raise _StopTraining
         self._last = step + num_steps
         synchronize(self._device)
         self._started = time.perf_counter()
@@ -111,7 +111,7 @@ class TrainerContender(Contender):
         torch.set_num_threads(num_threads)
         try:
             trainer.run()
-        except _Stopped:
+        except _StopTraining:
             pass
         except BaseException as error:
             self._turns.fail(error)

@@ -1,51 +1,70 @@
 """Measured rate of matrix products: floating-point operations per second of a device."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from regard.bench.contender import synchronize
-from regard.bench.products import PASSES, Product, step_flops
+from regard.bench.products import Product, step_flops
 
 SQUARE = {"cpu": 2048, "cuda": 8192}
 """Rows of the large square matrices, by type of device."""
 
-NUM_TRIALS = 3
-"""Measurements of a product, of which the best counts."""
+MAX_REPEATS = 1000
 
 
-def products_rate(
-    products: list[Product], *, dtype: torch.dtype, device: torch.device, seconds: float
-) -> float:
-    """Return the rate of the products of a training step, weighted by their operations.
-
-    Each distinct shape is measured in the forward pass and in both products of the backward pass.
+class MatrixRate:
+    """Rates of the matrix products of a training step, and of large square matrices.
 
     Args:
-        products: Products of the forward pass.
+        products: Products of a forward pass.
         dtype: Data type of the matrices.
         device: The device.
-        seconds: Approximate time of each measurement of a shape.
     """
-    counts: dict[Product, int] = {}
-    for product in products:
-        one = Product(product.rows, product.inner, product.columns, batch=product.batch)
-        counts[one] = counts.get(one, 0) + product.count
-    total = sum(
-        count * sum(measure(one, seconds, device) for one in _passes(product, dtype, device))
-        for product, count in counts.items()
-    )
-    return step_flops(products) / total
 
+    def __init__(
+        self, products: list[Product], *, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._flops = step_flops(products)
+        self._counts: Counter[Product] = Counter()
+        for product in products:
+            self._counts[replace(product, count=1)] += product.count
+        dim = SQUARE.get(device.type, SQUARE["cpu"])
+        self._square = Product(dim, dim, dim)
+        self._dtype = dtype
+        self._device = device
+        self._best: dict[tuple[Product, int], float] = {}
 
-def square_rate(*, dtype: torch.dtype, device: torch.device, seconds: float) -> float:
-    """Return the rate of the product of two large square matrices."""
-    dim = SQUARE.get(device.type, 2048)
-    product = Product(dim, dim, dim)
-    forward = _passes(product, dtype, device)[0]
-    return product.flops / measure(forward, seconds, device)
+    def measure(self, seconds: float) -> None:
+        """Measure every shape in the forward pass and in both products of the backward pass.
+
+        The fastest of all measurements counts.
+
+        Args:
+            seconds: Approximate time per product.
+        """
+        for product in (*self._counts, self._square):
+            for number, compute in enumerate(_passes(product, self._dtype, self._device)):
+                duration = time_call(compute, seconds, self._device)
+                key = (product, number)
+                self._best[key] = min(duration, self._best.get(key, duration))
+
+    @property
+    def model(self) -> float:
+        """Rate of the products of a training step: all operations divided by the total time."""
+        total = sum(
+            self._counts[product] * duration for (product, _), duration in self._best.items()
+        )
+        return self._flops / total
+
+    @property
+    def square(self) -> float:
+        """Rate of the product of two large square matrices."""
+        return self._square.flops / self._best[self._square, 0]
 
 
 def _passes(
@@ -55,41 +74,38 @@ def _passes(
     leading = (product.batch,) if product.batch > 1 else ()
 
     def matrix(rows: int, columns: int) -> Tensor:
-        return torch.randn(*leading, rows, columns, device=device).to(dtype)
+        return torch.rand(*leading, rows, columns, dtype=dtype, device=device) - 0.5
 
     inputs = matrix(product.rows, product.inner)
     weights = matrix(product.columns, product.inner)
     gradients = matrix(product.rows, product.columns)
-    passes = (
+    return (
         lambda: inputs @ weights.mT,
         lambda: gradients @ weights,
         lambda: gradients.mT @ inputs,
     )
-    assert len(passes) == PASSES
-    return passes
 
 
-def measure(compute: Callable[[], object], seconds: float, device: torch.device) -> float:
-    """Return the seconds of one call, repeated for about `seconds`; the best of a few trials.
+def time_call(compute: Callable[[], object], seconds: float, device: torch.device) -> float:
+    """Return the seconds of a call, as the mean of calls that take about `seconds` together.
 
-    On a CUDA GPU the calls are captured in a graph, so that launching them takes no time.
+    On a CUDA GPU, the calls are captured in a graph, so that launching them takes no time.
     """
     compute()
-    once = _time(compute, device)
-    repeats = max(1, min(1000, int(seconds / NUM_TRIALS / max(once, 1e-7))))
+    repeats = int(seconds / max(_time(compute, device), 1e-7))
+    repeats = max(1, min(MAX_REPEATS, repeats))
 
     def repeat() -> None:
         for _ in range(repeats):
             compute()
 
-    run: Callable[[], object] = repeat
-    if device.type == "cuda":
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            repeat()
-        run = graph.replay
-        run()
-    return min(_time(run, device) for _ in range(NUM_TRIALS)) / repeats
+    if device.type != "cuda":
+        return _time(repeat, device) / repeats
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        repeat()
+    graph.replay()
+    return _time(graph.replay, device) / repeats
 
 
 def _time(compute: Callable[[], object], device: torch.device) -> float:

@@ -1,6 +1,5 @@
 """Measurement of several contenders in turns, so that a busy machine slows down all of them."""
 
-import gc
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import TypeVar
 import torch
 
 from regard.bench.contender import Contender
+from regard.bench.memory import free_memory, read_peak, start_peak
 from regard.core.errors import RegardError
 from regard.core.logging import logger
 
@@ -44,6 +44,7 @@ def measure_in_turns(
     rounds: int,
     seconds: float,
     device: torch.device,
+    each_round: Callable[[], None] = lambda: None,
 ) -> dict[Key, Measurement]:
     """Measure contenders: in every round, each of them trains for one turn.
 
@@ -53,7 +54,8 @@ def measure_in_turns(
         builders: Functions that build the contenders.
         rounds: Number of rounds.
         seconds: Approximate time of a turn.
-        device: The device, for synchronisation and memory.
+        device: The device, to measure memory.
+        each_round: Called once in every round, to measure something else in turn.
     """
     measurements = {key: Measurement() for key in builders}
     contenders: dict[Key, Contender] = {}
@@ -67,13 +69,13 @@ def measure_in_turns(
             logger.debug("%s failed.", key, exc_info=True)
             if key in contenders:
                 contenders.pop(key).close()
-                _free(device)
+                free_memory(device)
 
     def prepare(key: Key) -> None:
-        before = _start_memory(device)
+        before = start_peak(device)
         contenders[key] = builders[key]()
         _warm_up(contenders[key], measurements[key], seconds)
-        measurements[key].peak_bytes = _peak_memory(device, before)
+        measurements[key].peak_bytes = read_peak(device, before)
 
     def take_turn(key: Key) -> None:
         num_steps = measurements[key].steps_per_turn
@@ -83,13 +85,14 @@ def measure_in_turns(
         for key in builders:
             attempt(key, prepare)
         for _ in range(rounds):
+            each_round()
             for key in list(contenders):
                 attempt(key, take_turn)
     finally:
         for contender in contenders.values():
             contender.close()
         contenders.clear()
-        _free(device)
+        free_memory(device)
     return measurements
 
 
@@ -112,22 +115,3 @@ def _describe(error: Exception) -> str:
     """Return an error as one line."""
     text = str(error).strip().partition("\n")[0]
     return text if isinstance(error, RegardError) else f"{type(error).__name__}: {text}"
-
-
-def _start_memory(device: torch.device) -> int:
-    """Start to record the maximum of allocated memory; return what is allocated now."""
-    _free(device)
-    if device.type != "cuda":
-        return 0
-    torch.cuda.reset_peak_memory_stats(device)
-    return torch.cuda.memory_allocated(device)
-
-
-def _peak_memory(device: torch.device, before: int) -> int | None:
-    return torch.cuda.max_memory_allocated(device) - before if device.type == "cuda" else None
-
-
-def _free(device: torch.device) -> None:
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()

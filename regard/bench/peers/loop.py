@@ -14,6 +14,10 @@ from regard.data.batch import Batch
 from regard.training.settings import TrainConfig
 
 
+COMPILED = "compiled"
+"""Note of a peer whose model is compiled."""
+
+
 class PeerLoss(nn.Module):
     """Mean cross entropy of a model with label smoothing, under autocast.
 
@@ -104,7 +108,7 @@ class PeerContender(Contender):
         self._compute = torch.compile(self._loss)  # type: ignore[assignment]
         try:
             self._step()
-            self.note = "compiled"
+            self.note = COMPILED
         except Exception as error:
             torch._dynamo.reset()
             reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]

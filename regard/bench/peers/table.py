@@ -7,12 +7,16 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 from torch import nn
 
+from regard.bench.peers.convolutional import PlainConvolutional
 from regard.bench.peers.loop import PeerContender, PeerLoss
 from regard.bench.peers.marian import Marian
+from regard.bench.peers.recurrent import PlainRecurrent
 from regard.bench.peers.transformer import PlainTransformer
 from regard.bench.sizes import RandomBatches
 from regard.core.errors import RegardError
 from regard.models.build import ModelConfig
+from regard.models.encoders.convolutional import ConvolutionEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.tasks.generation.recipe import Recipe
 
@@ -21,8 +25,6 @@ from regard.tasks.generation.recipe import Recipe
 class Peer:
     """Another implementation."""
 
-    title: str
-    """Name in tables."""
     package: str
     """Package that must be installed."""
     models: dict[type, Callable[[ModelConfig, int, int], nn.Module]]
@@ -40,11 +42,14 @@ class Peer:
 
 
 PEERS: dict[str, Peer] = {
-    "hf": Peer("Hugging Face Marian", "transformers", {TransformerEncoderConfig: Marian}),
+    "hf": Peer("transformers", {TransformerEncoderConfig: Marian}),
     "torch": Peer(
-        "plain PyTorch",
         "torch",
-        {TransformerEncoderConfig: PlainTransformer},
+        {
+            TransformerEncoderConfig: PlainTransformer,
+            RnnEncoderConfig: PlainRecurrent,
+            ConvolutionEncoderConfig: PlainConvolutional,
+        },
         compiled=(TransformerEncoderConfig,),
     ),
 }

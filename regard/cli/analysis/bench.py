@@ -52,12 +52,13 @@ def train(
     """
     from typing import get_args
 
-    from regard.bench.train import Settings, bench_train
+    from regard.bench.settings import BenchSettings
+    from regard.bench.train import bench_train
     from regard.core.device import Precision, find_device
     from regard.core.tables import pick
 
     pick(dict.fromkeys(get_args(Precision)), precision, "--precision")
-    settings = Settings(
+    settings = BenchSettings(
         device=find_device(device),
         sizes=_names(size),
         peers=() if peer == "none" else _names(peer),
