@@ -37,13 +37,13 @@ class BenchSettings:
     """Whether peers are compiled where possible."""
 
     def __post_init__(self) -> None:
-        at_least("rounds", self.rounds, 1)
+        at_least("--rounds", self.rounds, 1)
         if not self.seconds > 0:
-            raise ConfigError(f"`seconds` must be above 0, but is {self.seconds:g}.")
+            raise ConfigError(f"`--seconds` must be above 0, but is {self.seconds:g}.")
         for name in self.sizes:
             find_size(name)
         for name in self.peers:
-            pick(PEERS, name, "peer")
+            pick(PEERS, name, "--peer")
 
     @property
     def size_names(self) -> Sequence[str]:

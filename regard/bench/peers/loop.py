@@ -13,7 +13,6 @@ from regard.core.logging import logger
 from regard.data.batch import Batch
 from regard.training.settings import TrainConfig
 
-
 COMPILED = "compiled"
 """Note of a peer whose model is compiled."""
 
@@ -81,8 +80,7 @@ class PeerContender(Contender):
         self._parameters = [p for p in loss.parameters() if p.requires_grad]
         self.num_parameters = sum(parameter.numel() for parameter in self._parameters)
         rate = train.optimizer.learning_rate
-        # A warm-up of the learning rate costs no time, and a small rate keeps losses finite.
-        self._optimizer = torch.optim.AdamW(self._parameters, lr=0.1 * rate, fused=True)
+        self._optimizer = torch.optim.AdamW(self._parameters, lr=rate, fused=True)
         self._is_to_compile = is_compiled
 
     def run(self, num_steps: int) -> float:

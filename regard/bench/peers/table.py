@@ -77,10 +77,10 @@ def build_peer(
     """
     kind = type(recipe.model.encoder)
     if not peer.version:
-        raise RegardError(f"{peer.package} is not installed.")
+        raise RegardError(f"`{peer.package}` is not installed.")
     if kind not in peer.models:
         raise RegardError(
-            f"{peer.package} has no encoder–decoder of the kind '{recipe.model.encoder.kind}'."
+            f"`{peer.package}` has no encoder–decoder of the kind '{recipe.model.encoder.kind}'."
         )
     model = peer.models[kind](recipe.model, vocab_size, batches.pad)
     loss = PeerLoss(model, recipe.train, device=device, pad=batches.pad)

@@ -85,7 +85,7 @@ def _print(report: dict[str, Any]) -> None:
     print(f"{report['hardware']}, {report['threads']} threads, torch {report['torch']}")
     for one in report["sizes"]:
         print(
-            f"\n{one['size']} ({one['recipe']}): {one['pairs']:,} pairs of "
+            f"\n{one['size']}: {one['pairs']:,} pairs of "
             f"{'up to ' if report['is_padded'] else ''}{one['length']} tokens a step, "
             f"{one['flops_per_token'] / 1e6:,.0f} MFLOP per target token"
         )
