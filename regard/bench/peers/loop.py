@@ -60,7 +60,7 @@ class PeerContender(Contender):
         train: Training settings: learning rate and clipping.
         batches: Batches, on the host.
         device: Device of the model.
-        is_compiled: Whether to compile the loss. If that fails, it is not, and `note` says so.
+        is_compiled: Whether to compile the loss; if that fails, `note` has the reason.
     """
 
     def __init__(
