@@ -91,9 +91,10 @@ def time_call(compute: Callable[[], object], seconds: float, device: torch.devic
 
     On a CUDA GPU, the calls are captured in a graph, so that launching them takes no time.
     """
-    compute()
-    repeats = int(seconds / max(_time(compute, device), 1e-7))
-    repeats = max(1, min(MAX_REPEATS, repeats))
+    first = _time(compute, device)
+    if device.type == "cpu" and first > seconds:
+        return first
+    repeats = max(1, min(MAX_REPEATS, int(seconds / max(_time(compute, device), 1e-7))))
 
     def repeat() -> None:
         for _ in range(repeats):

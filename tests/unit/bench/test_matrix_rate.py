@@ -50,3 +50,9 @@ def test_time_of_a_call_is_the_mean_of_repeated_calls():
     seconds = matrix_rate.time_call(lambda: calls.append(1), 1e-3, CPU)
     assert 0 < seconds < 1e-3
     assert len(calls) > 3
+
+
+def test_call_that_takes_long_is_made_once():
+    calls = []
+    assert matrix_rate.time_call(lambda: calls.append(1), 0.0, CPU) > 0
+    assert len(calls) == 1
