@@ -46,13 +46,13 @@ def build_batches(size: str, settings: BenchSettings) -> RandomBatches:
 def build_contender(entry: Entry, batches: RandomBatches, settings: BenchSettings) -> Contender:
     """Build the model and the training loop of an entry."""
     size = find_size(entry.size)
+    recipe = size.load(entry.precision, seed=settings.seed, can_compile=settings.can_compile)
     if entry.contender == OURS:
-        task = build_task(size, entry.precision, device=settings.device, seed=settings.seed)
-        return TrainerContender(task, batches)
+        return TrainerContender(build_task(size, recipe, device=settings.device), batches)
     seed_everything(settings.seed)
     return build_peer(
         PEERS[entry.contender],
-        size.load(entry.precision),
+        recipe,
         batches,
         vocab_size=size.vocab_size,
         device=settings.device,

@@ -103,7 +103,8 @@ def time_call(compute: Callable[[], object], seconds: float, device: torch.devic
     if device.type != "cuda":
         return _time(repeat, device) / repeats
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # Trainers of contenders wait in other threads.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         repeat()
     graph.replay()
     return _time(graph.replay, device) / repeats

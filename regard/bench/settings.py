@@ -34,7 +34,7 @@ class BenchSettings:
     is_padded: bool = False
     """Whether sentences of a batch differ in length."""
     can_compile: bool = True
-    """Whether peers are compiled where possible."""
+    """Whether models are compiled: peers where possible, ours where training does so."""
 
     def __post_init__(self) -> None:
         at_least("--rounds", self.rounds, 1)

@@ -47,9 +47,18 @@ class Size:
     vocab_size: int = 8000
     """Size of the vocabulary that source and target share."""
 
-    def load(self, precision: Precision = "fp32", *, seed: int = 1) -> Recipe:
-        """Return the recipe with training that does not end and is not validated."""
-        changes = (f"train.precision={precision}", f"seed={seed}")
+    def load(
+        self, precision: Precision = "fp32", *, seed: int = 1, can_compile: bool = True
+    ) -> Recipe:
+        """Return the recipe with training that does not end and is not validated.
+
+        Args:
+            precision: Precision of matrix products.
+            seed: Seed of weights and dropout.
+            can_compile: Whether the trainer compiles the model where it usually does.
+        """
+        choice = "auto" if can_compile else "never"
+        changes = (f"train.precision={precision}", f"train.compile={choice}", f"seed={seed}")
         recipe: Recipe = load_recipe(self.recipe, (*self.overrides, *_ENDLESS, *changes))
         return recipe
 
@@ -78,10 +87,10 @@ def find_size(name: str) -> Size:
     return TINY if name == "tiny" else pick(SIZES, name, "--size")
 
 
-def build_task(size: Size, precision: Precision, *, device: torch.device, seed: int) -> Predictor:
+def build_task(size: Size, recipe: Recipe, *, device: torch.device) -> Predictor:
     """Build the task of a size with new weights, as training does."""
     fields = {**both_sides(_tokenizer(size.vocab_size))}
-    return Predictor.from_scratch(size.load(precision, seed=seed), fields, device=device)
+    return Predictor.from_scratch(recipe, fields, device=device)
 
 
 @cache

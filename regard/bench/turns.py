@@ -11,11 +11,15 @@ from regard.bench.contender import Contender
 from regard.bench.memory import free_memory, read_peak, start_peak
 from regard.core.errors import RegardError
 from regard.core.logging import logger
+from regard.training.compilation import MEASURED_STEPS
 
 Key = TypeVar("Key", bound=Hashable)
 
 WARMUP_STEPS = 3
-"""First steps, which compile and allocate."""
+"""First steps on a CPU, which compile and allocate."""
+
+GPU_WARMUP_STEPS = MEASURED_STEPS[1] + 10
+"""First steps on a GPU, where the trainer of this package compiles after `MEASURED_STEPS`."""
 
 
 @dataclass
@@ -74,7 +78,8 @@ def measure_in_turns(
     def prepare(key: Key) -> None:
         before = start_peak(device)
         contenders[key] = builders[key]()
-        _warm_up(contenders[key], measurements[key], seconds)
+        num_steps = WARMUP_STEPS if device.type == "cpu" else GPU_WARMUP_STEPS
+        _warm_up(contenders[key], measurements[key], num_steps, seconds=seconds)
         measurements[key].peak_bytes = read_peak(device, before)
 
     def take_turn(key: Key) -> None:
@@ -96,15 +101,17 @@ def measure_in_turns(
     return measurements
 
 
-def _warm_up(contender: Contender, measurement: Measurement, seconds: float) -> None:
-    """Train until the time of a step is known, and fill the measurement."""
-    num_steps, total = WARMUP_STEPS, contender.run(WARMUP_STEPS)
-    last_steps, last = 1, contender.run(1)
-    while last < seconds / 4:
-        num_steps, total = num_steps + last_steps, total + last
-        last_steps *= 2
-        last = contender.run(last_steps)
-    step = last / last_steps
+def _warm_up(
+    contender: Contender, measurement: Measurement, num_steps: int, *, seconds: float
+) -> None:
+    """Train `num_steps` steps, then until the time of a step is known; fill the measurement."""
+    total = contender.run(num_steps)
+    more_steps, elapsed, step = 1, 0.0, math.inf
+    while elapsed < seconds / 4:
+        elapsed = contender.run(more_steps)
+        step = min(step, elapsed / more_steps)
+        num_steps, total = num_steps + more_steps, total + elapsed
+        more_steps *= 2
     measurement.steps_per_turn = max(1, math.ceil(seconds / step))
     measurement.compile_seconds = max(0.0, total - num_steps * step)
     measurement.num_parameters = contender.num_parameters

@@ -86,7 +86,7 @@ COPIES = {
 @pytest.mark.parametrize("kind", COPIES)
 def test_peer_with_our_weights_has_our_logits(kind, is_padded):
     size, build, copy_weights = COPIES[kind]
-    task = build_task(size, "fp32", device=CPU, seed=1)
+    task = build_task(size, size.load("fp32"), device=CPU)
     batches = RandomBatches(size, seed=1, is_padded=is_padded)
     batch = next(batches.epoch(0))
     peer = build(task.recipe.model, size.vocab_size, batches.pad).eval()

@@ -37,7 +37,7 @@ def train(
         bool, typer.Option("--padded", help="Sentences of different lengths in a batch.")
     ] = False,
     compile_: Annotated[
-        bool, typer.Option("--compile/--no-compile", help="Whether peers may be compiled.")
+        bool, typer.Option("--compile/--no-compile", help="Whether models may be compiled.")
     ] = True,
     as_json: Json = False,
     out: OutFile = None,

@@ -67,7 +67,7 @@ def test_loss_equals_that_of_our_task():
     from regard.bench.sizes import build_task
 
     batch = next(RandomBatches(TRANSFORMER, seed=1, is_padded=True).epoch(0))
-    task = build_task(TRANSFORMER, "fp32", device=torch.device("cpu"), seed=1)
+    task = build_task(TRANSFORMER, TRANSFORMER.load("fp32"), device=torch.device("cpu"))
     for module in task.model.modules():
         if hasattr(module, "dropout") and isinstance(module.dropout, float):
             module.dropout = 0.0

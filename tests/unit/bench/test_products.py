@@ -10,7 +10,7 @@ from tests.bench_sizes import CONVOLUTIONAL, RECURRENT, TRANSFORMER
 
 def count(size):
     """Operations of a training step of this package, counted by torch without fused kernels."""
-    task = build_task(size, "fp32", device=torch.device("cpu"), seed=1)
+    task = build_task(size, size.load("fp32"), device=torch.device("cpu"))
     batch = next(RandomBatches(size, seed=1).epoch(0))
     task.model.train()
     before, *_ = torch.backends.mkldnn.set_flags(False)

@@ -24,7 +24,8 @@ def test_training_neither_ends_nor_validates(name):
     train = SIZES[name].load("bf16", seed=3).train
     assert (train.max_epochs, train.patience, train.average_last) == (0, 0, 0)
     assert train.validate_every == train.max_steps >= 1_000_000
-    assert train.precision == "bf16"
+    assert (train.precision, train.compile) == ("bf16", "auto")
+    assert SIZES[name].load(can_compile=False).train.compile == "never"
     assert train.label_smoothing == 0.1
 
 
@@ -34,7 +35,7 @@ def test_unknown_size_is_refused():
 
 
 def test_task_has_the_vocabulary_and_precision_of_its_size():
-    task = build_task(TRANSFORMER, "bf16", device=torch.device("cpu"), seed=1)
+    task = build_task(TRANSFORMER, TRANSFORMER.load("bf16"), device=torch.device("cpu"))
     assert task.source.size == task.target.size == TRANSFORMER.vocab_size
     assert task.model.encoder.embedding.weight is task.model.decoder.output.weight
     assert task.autocast().fast_dtype == torch.bfloat16
