@@ -26,6 +26,7 @@ EXAMPLES = {
     "compare": "regard compare runs/a runs/b --out comparison.html",
     "ladder": "regard ladder phrasebook --only bahdanau2015,vaswani2017",
     "reproduce": "regard reproduce nadaraya-watson",
+    "bench train": "regard bench train --size small --peer hf,torch",
     "data list": "regard data list",
     "data show": "regard data show phrasebook --num 5",
     "data links": "regard data links pairs.tsv --out links.txt",

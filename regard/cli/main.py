@@ -46,6 +46,7 @@ PANELS: dict[str, dict[str, str]] = {
         "compare": "regard.cli.analysis.compare:compare",
         "ladder": "regard.cli.analysis.ladder:ladder",
         "reproduce": "regard.cli.analysis.reproduce:reproduce",
+        "bench": "regard.cli.analysis.bench:app",
     },
     "Data": {"data": "regard.cli.data.datasets:app"},
 }

@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 START, END = "<!-- module map: generated -->", "<!-- end of the module map -->"
 PACKAGES = (
     "core attention data metrics training plots models search tasks interpret runs interop "
-    "studies cli"
+    "studies bench cli"
 ).split()
 WIDTH = 34
 

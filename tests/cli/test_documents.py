@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from regard.bench.peers.table import PEERS
+from regard.bench.sizes import SIZES, find_size
 from regard.cli.arguments import split_arguments
 from regard.cli.main import app
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
@@ -51,14 +53,14 @@ def commands():
 
 
 def parse(line):
-    """Parse a command line without running it; return the command's name and parameters."""
+    """Parse a command line without running it; return the command with its group, and options."""
     arguments = shlex.split(line.split(" | ")[0], comments=True)[1:]
     command = typer.main.get_command(app)
     context = None
     while True:
         context = command.make_context(command.name, list(arguments), parent=context)
         if not hasattr(command, "resolve_command"):
-            return command.name, context.params
+            return context.command_path.partition(" ")[2], context.params
         _, command, arguments = command.resolve_command(
             context, [*context._protected_args, *context.args]
         )
@@ -86,5 +88,8 @@ def test_command_of_a_page_is_valid(line):
     if command == "train":
         _, settings = split_arguments(list(given["data"]), max_paths=2)
         load_recipe(given["recipe"] or "bahdanau2015", settings)
+    if command == "bench train":
+        assert {find_size(name) for name in given["size"].split(",") if name} <= {*SIZES.values()}
+        assert set(given["peer"].split(",")) <= set(PEERS)
     if command == "explain":
         load_recipe(given["recipe"], given["settings"] or [])

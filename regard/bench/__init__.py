@@ -1,0 +1,1 @@
+"""Benchmarks: throughput of training, compared with other implementations."""

@@ -1,0 +1,1 @@
+"""Other implementations of the same models, with a plain training loop."""

@@ -1,0 +1,122 @@
+"""`regard bench`: measure the speed of training against other implementations."""
+
+from typing import Annotated, Any
+
+import typer
+
+from regard.cli.commands import Command, Group
+from regard.cli.options import Device, Json, OutFile, Seed
+from regard.cli.output import output_to, print_json, print_table
+
+app = typer.Typer(help="Measure speed against other implementations.", cls=Group)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure speed against other implementations."""
+
+
+@app.command("train", cls=Command)
+def train(
+    size: Annotated[
+        str,
+        typer.Option(
+            help="small, base, bahdanau2015 or gehring2017, several with commas; base on a GPU, "
+            "small on a CPU if not given."
+        ),
+    ] = "",
+    peer: Annotated[
+        str, typer.Option(help="Peers to compare with, with commas: hf, torch; or none.")
+    ] = "hf,torch",
+    precision: Annotated[
+        str, typer.Option(help="fp32, bf16, or auto: fp32, and bf16 where it is native.")
+    ] = "auto",
+    rounds: Annotated[int, typer.Option(help="Turns of each contender; the fastest counts.")] = 5,
+    seconds: Annotated[float, typer.Option(help="Approximate time of each turn.")] = 3.0,
+    padded: Annotated[
+        bool, typer.Option("--padded", help="Sentences of different lengths in a batch.")
+    ] = False,
+    compile_: Annotated[
+        bool, typer.Option("--compile/--no-compile", help="Whether models may be compiled.")
+    ] = True,
+    as_json: Json = False,
+    out: OutFile = None,
+    seed: Seed = 1,
+    device: Device = "auto",
+) -> None:
+    """Measure the throughput of training against other implementations.
+
+    All contenders train a model of the same size on the same random batches, in turns. The
+    throughput is in target tokens per second, without padding. A peer that is not installed or
+    fails is listed with the reason.
+    """
+    from typing import get_args
+
+    from regard.bench.settings import BenchSettings
+    from regard.bench.train import bench_train
+    from regard.core.device import Precision, find_device
+    from regard.core.tables import pick
+
+    pick(dict.fromkeys(get_args(Precision)), precision, "--precision")
+    settings = BenchSettings(
+        device=find_device(device),
+        sizes=_names(size),
+        peers=() if peer == "none" else _names(peer),
+        precision=precision,  # type: ignore[arg-type]
+        rounds=rounds,
+        seconds=seconds,
+        seed=seed,
+        is_padded=padded,
+        can_compile=compile_,
+    )
+    report = bench_train(settings)
+    with output_to(out):
+        if as_json:
+            print_json(report)
+        else:
+            _print(report)
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+def _print(report: dict[str, Any]) -> None:
+    print(f"{report['hardware']}, {report['threads']} threads, torch {report['torch']}")
+    for one in report["sizes"]:
+        print(
+            f"\n{one['size']}: {one['pairs']:,} pairs of "
+            f"{'up to ' if report['is_padded'] else ''}{one['length']} tokens a step, "
+            f"{one['flops_per_token'] / 1e6:,.0f} MFLOP per target token"
+        )
+        for precision, rates in one["matrix_rates"].items():
+            model, square = (_rate(rates[name]) for name in ("model", "square"))
+            print(f"matrix products in {precision}: {model}; of large square matrices: {square}")
+        print_table(HEAD, [_row(result) for result in one["results"]])
+        for result in one["results"]:
+            if remark := result["error"] or result["note"]:
+                print(f"{result['contender']} {result['precision']}: {remark}")
+
+
+HEAD = ("contender", "", "tokens/s", "ratio", "rate", "share", "memory", "compiled in")
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    name, precision = result["contender"], result["precision"]
+    if result["error"]:
+        return (name, precision, *["–"] * 6)
+    ratio, peak = result["ratio"], result["peak_bytes"]
+    return (
+        name,
+        precision,
+        f"{result['tokens_per_second']:,.0f}",
+        "–" if ratio is None else f"{ratio:.2f}",
+        _rate(result["flops_per_second"]),
+        f"{100 * result['share']:.0f} %",
+        "–" if peak is None else f"{peak / 2**30:.2f} GiB",
+        f"{result['compile_seconds']:.1f} s",
+    )
+
+
+def _rate(flops: float) -> str:
+    return f"{flops / 1e12:,.1f} TFLOP/s" if flops >= 1e12 else f"{flops / 1e9:,.1f} GFLOP/s"
