@@ -188,6 +188,18 @@ class Recurrence(Module):
         outputs, last = self.sequence(inputs, tuple(stacked) if len(stacked) > 1 else stacked[0])
         return outputs, tuple(zip(*(last if len(stacked) > 1 else [last]), strict=True))
 
+    def step(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
+        """Advance by one position.
+
+        Args:
+            inputs: (B, D).
+            states: State of each layer.
+
+        Returns:
+            The output of the top layer (B, D) and the new state of each layer.
+        """
+        return self.unroll(inputs[:, None]).step(0, None, states)
+
     def unroll(self, inputs: Tensor) -> "Unrolled":
         """Prepare step-by-step processing.
 
