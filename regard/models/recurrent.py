@@ -74,7 +74,7 @@ def run_padded(
         for suffix in ("", "_reverse")[: 1 + recurrence.bidirectional]:
             weights = [getattr(recurrence, f"{name}_l{layer}{suffix}") for name in WEIGHTS]
             ordered = take_positions(states, order) if suffix else states
-            outputs, last = _run_layer(recurrence, weights, ordered, mask)
+            outputs, last = _run_layer(ordered, mask, weights=weights, like=recurrence)
             directions.append(take_positions(outputs, order) if suffix else outputs)
             final.append(last)
         states = torch.cat(directions, dim=-1) * mask[..., None]  # (B, S, D)
@@ -97,14 +97,19 @@ def take_positions(states: Tensor, positions: Tensor) -> Tensor:
 
 
 def _run_layer(
-    recurrence: nn.RNNBase, weights: list[Tensor], inputs: Tensor, mask: Tensor
+    inputs: Tensor, mask: Tensor, *, weights: list[Tensor], like: nn.RNNBase
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run one layer forwards; return its states (B, S, D) and its final h and c, (B, D) each."""
-    zeros = inputs.new_zeros(1, len(inputs), recurrence.hidden_size)
-    options = (True, 1, 0.0, recurrence.training, False, True)
+    """Run one layer with the cell of `like` from left to right.
+
+    Returns:
+        The states (B, S, D), and the final h and, for an LSTM, c, (B, D) each.
+    """
+    zeros = inputs.new_zeros(1, len(inputs), like.hidden_size)
+    # Biases, one layer, no dropout, mode, one direction, batch first.
+    options = (True, 1, 0.0, like.training, False, True)
     last = mask.sum(1, keepdim=True) - 1
-    if recurrence.mode != "LSTM":
-        run = torch.gru if recurrence.mode == "GRU" else torch.rnn_tanh
+    if like.mode != "LSTM":
+        run = torch.gru if like.mode == "GRU" else torch.rnn_tanh
         states, _ = run(inputs, zeros, _compact(weights), *options)
         return states, (take_positions(states, last)[:, 0],)
     # Only the c of the last position is returned. An input that is 1 at padding closes the input
@@ -123,7 +128,7 @@ def _compact(weights: list[Tensor]) -> list[Tensor]:
     if not weights[0].is_cuda:
         return weights
     block = torch.cat([weight.flatten() for weight in weights])
-    parts = block.split([weight.numel() for weight in weights])
+    parts = torch.split(block, [weight.numel() for weight in weights])
     return [part.view_as(weight) for part, weight in zip(parts, weights, strict=True)]
 
 
@@ -252,16 +257,13 @@ class Unrolled:
         Returns:
             The output of the top layer (B, D) and the new state of each layer.
         """
-        new_states = []
-        for layer, (input_map, hidden_map) in enumerate(self._layers):
-            if layer:
-                inputs = self._dropout(hidden)
-            state = states[layer]
+        new_states: list[tuple[Tensor, ...]] = []
+        for (input_map, hidden_map), state in zip(self._layers, states, strict=True):
+            if new_states:
+                inputs = self._dropout(new_states[-1][0])
             from_input = input_map(position, inputs)
-            new_state = self._cell(from_input, hidden_map(position, state[0]), state)
-            new_states.append(new_state)
-            hidden = new_state[0]
-        return hidden, tuple(new_states)
+            new_states.append(self._cell(from_input, hidden_map(position, state[0]), state))
+        return new_states[-1][0], tuple(new_states)
 
 
 class StepLinear:
@@ -278,7 +280,8 @@ class StepLinear:
     def __init__(self, weight: Tensor, known: Tensor) -> None:
         self._inputs: list[Tensor] = []
         self._weight = weight.detach().t()
-        self._known = _WeightGradient.apply(known, weight, self._inputs).unbind(0)
+        terms: Tensor = _WeightGradient.apply(known, weight, self._inputs)  # type: ignore[no-untyped-call]
+        self._known = terms.unbind(0)
 
     def __call__(self, position: int, inputs: Tensor | None) -> Tensor:
         """Map the inputs (B, D) of a position, or none, to (B, D). Each position is used once."""
@@ -292,7 +295,9 @@ class _WeightGradient(torch.autograd.Function):
     """Identity on the known terms whose backward pass computes the gradient of the weight."""
 
     @staticmethod
-    def forward(ctx: Any, known: Tensor, weight: Tensor, inputs: list[Tensor]) -> Tensor:
+    def forward(  # noqa: PLR0917
+        ctx: Any, known: Tensor, weight: Tensor, inputs: list[Tensor]
+    ) -> Tensor:
         ctx.inputs = inputs
         ctx.weight_dtype = weight.dtype
         return known.view_as(known)
@@ -320,7 +325,8 @@ def gru_cell(
     """Compute h of a GRU from W x and U h, (B, 3 D) each: reset gate, update gate, new state."""
     (hidden,) = state
     if from_input.is_cuda:
-        return torch._thnn_fused_gru_cell(from_input, from_hidden, hidden)[:1]
+        new_hidden, _ = torch.ops.aten._thnn_fused_gru_cell(from_input, from_hidden, hidden)
+        return (new_hidden,)
     gates_dim = 2 * hidden.shape[-1]
     input_gates, input_new = from_input.tensor_split([gates_dim], dim=1)
     hidden_gates, hidden_new = from_hidden.tensor_split([gates_dim], dim=1)
@@ -335,7 +341,10 @@ def lstm_cell(
     """Compute h and c of an LSTM from W x and U h, (B, 4 D) each: gates i, f, g and o."""
     _, cell = state
     if from_input.is_cuda:
-        return torch._thnn_fused_lstm_cell(from_input, from_hidden, cell)[:2]
+        new_hidden, new_cell, _ = torch.ops.aten._thnn_fused_lstm_cell(
+            from_input, from_hidden, cell
+        )
+        return new_hidden, new_cell
     i, f, g, o = (from_input + from_hidden).chunk(4, dim=1)
     new = torch.addcmul(f.sigmoid() * cell, i.sigmoid(), g.tanh())
     return o.sigmoid() * new.tanh(), new
