@@ -38,8 +38,7 @@ class Batch:
     source: Values
     """(B, S) token ids, padded at the end; or images (B, C, Y, X), or a tuple of both."""
     source_mask: Tensor
-    """(B, S) True = a real position. Stays on the CPU, so that encoders that need lengths there
-    do not synchronise with the device."""
+    """(B, S) True = a real position."""
     target: Tensor
     """(B, T) token ids from the start token to the end token, padded at the end."""
     target_mask: Tensor
@@ -57,4 +56,4 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its tensors on a device."""
-        return move(self, device, "source", "target", "target_mask", "links")
+        return move(self, device, "source", "source_mask", "target", "target_mask", "links")

@@ -65,7 +65,7 @@ class LabelledBatch:
     source: Values
     """(B, S) token ids, padded at the end; or images (B, C, Y, X), or a tuple of both."""
     source_mask: Tensor
-    """(B, S) True = a real position; stays on the CPU."""
+    """(B, S) True = a real position."""
     labels: Tensor
     """(B,) label indexes; or other targets, such as a label for each cell of an image, (B, Y, X),
     or the edges of a box, (B, 4)."""
@@ -79,7 +79,7 @@ class LabelledBatch:
 
     def to(self, device: torch.device) -> "LabelledBatch":
         """Return the batch with its tensors on a device."""
-        return move(self, device, "source", "labels")
+        return move(self, device, "source", "source_mask", "labels")
 
 
 @dataclass(eq=False, repr=False)

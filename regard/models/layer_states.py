@@ -14,7 +14,7 @@ from regard.models.encoders.convolutional import ConvolutionEncoder
 from regard.models.encoders.rnn import RnnEncoder, reversed_order
 from regard.models.encoders.transformer import TransformerEncoder
 from regard.models.interfaces import Encoder
-from regard.models.recurrent import run_packed
+from regard.models.recurrent import run_padded, take_positions
 
 Outputs = dict[str, list[Tensor]]
 """Outputs of modules by name, in the order of the calls."""
@@ -74,16 +74,16 @@ def _of_recurrence(encoder: RnnEncoder, values: Tensor, mask: Tensor) -> list[Te
     """Run each layer separately, since one kernel runs all layers of the encoder."""
     with _record_outputs({"dropout": encoder.dropout}) as outputs:
         encoder(values, mask)
-    lengths = mask.sum(1).cpu()
+    mask = mask.to(values.device)
     states = outputs["dropout"][0]
     layers = [states]
     for number in range(encoder.config.num_layers):
-        states, _ = run_packed(_single_layer(encoder.recurrence, number), states, lengths)
+        states, _ = run_padded(_single_layer(encoder.recurrence, number), states, mask)
         layers.append(states)
     if not encoder.config.is_reversed:
         return layers
-    order = reversed_order(lengths, values.shape[1]).to(values.device)[..., None]  # (B, S, 1)
-    return [states.gather(1, order.expand_as(states)) for states in layers]
+    order = reversed_order(mask)
+    return [take_positions(states, order) for states in layers]
 
 
 def _single_layer(recurrence: nn.RNNBase, number: int) -> nn.RNNBase:

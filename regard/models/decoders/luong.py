@@ -78,9 +78,9 @@ class LuongDecoder(AttentiveDecoder):
         keys = ("layers", "fed", "attention")
         layers, fed, attention = (state.per_hypothesis[key] for key in keys)
         vectors = []
-        for word in embedded.unbind(1):  # (B·W, D)
-            inputs = torch.cat([word, fed], dim=-1) if self.is_input_fed else word
-            hidden, layers = self.recurrence.step(inputs, layers)
+        steps = self.recurrence.unroll(embedded)
+        for position in range(embedded.shape[1]):
+            hidden, layers = steps.step(position, fed if self.is_input_fed else None, layers)
             vector, weights = self._attend(hidden[:, None], state.per_source, attention[:, None])
             fed = vector.squeeze(1)
             attention = self.attention.advance(attention, weights.flatten(0, 1))

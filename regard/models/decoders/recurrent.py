@@ -131,14 +131,14 @@ class ContextFirstDecoder(AttentiveDecoder):
         batch = state.per_source["mask"].shape[0]
         layers, attention = state.per_hypothesis["layers"], state.per_hypothesis["attention"]
         outputs, contexts, results = [], [], []
-        for word in embedded.unbind(1):  # (B·W, D)
-            hidden = layers[-1][0]
+        steps = self.recurrence.unroll(embedded)
+        for position in range(tokens.shape[1]):
+            hidden = layers[-1][0]  # (B·W, D)
             query = by_sentence(hidden[:, None], batch)  # (B, W, D)
             attention_state = by_sentence(attention[:, None], batch)
             attended = self.attention(query, state.per_source, attention_state)
             context = self.gate_context(attended.context.flatten(0, 1), hidden)  # (B·W, D)
-            inputs = torch.cat([word, context], dim=-1)
-            output, layers = self.recurrence.step(inputs, self.carry_over(layers))
+            output, layers = steps.step(position, context, self.carry_over(layers))
             attention = self.attention.advance(attention, attended.weights.flatten(0, 1))
             outputs.append(output)
             contexts.append(context)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.core.module import Linear
 from regard.models.decoders.recurrent import RecurrentDecoder
 from regard.models.interfaces import LayerStates, Memory, State, repeat_rows
-from regard.models.recurrent import RecurrentConfig, run_packed
+from regard.models.recurrent import RecurrentConfig, run_padded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,7 @@ class RecurrentPrefixDecoder(RecurrentDecoder):
     def encode_source(self, memory: Memory) -> LayerStates:
         """Return the states of all layers after the last real position of the source."""
         embedded = self.dropout(self.source_map(memory.states))  # (B, S, D)
-        lengths = memory.mask.sum(1).cpu()
-        _, parts = run_packed(self.recurrence.sequence, embedded, lengths)
+        _, parts = run_padded(self.recurrence.sequence, embedded, memory.mask)
         return tuple(zip(*parts, strict=True))
 
     def embed(self, tokens: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from regard.attention.pooling import max_pool
@@ -11,7 +10,14 @@ from regard.core.dropout import Dropout
 from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
-from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
+from regard.models.recurrent import (
+    SEQUENCES,
+    RecurrentConfig,
+    num_tensors,
+    reversed_positions,
+    run_padded,
+    take_positions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,17 +57,16 @@ class RnnEncoder(TokenEncoder):
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Encode token ids (B, S) into a `Memory`."""
-        lengths = mask.sum(1).cpu()
+        mask = mask.to(values.device, non_blocking=True)
         order, inputs = None, values
         if self.config.is_reversed:
-            order = reversed_order(lengths, values.shape[1]).to(values.device, non_blocking=True)
+            order = reversed_order(mask)
             inputs = values.gather(1, order)  # (B, S)
         embedded = self.dropout(self.embedding(inputs))
-        states, parts = run_packed(self.recurrence, embedded, lengths)
+        states, parts = run_padded(self.recurrence, embedded, mask)
         final = self._layers(parts)
         if order is not None:
-            states = states.gather(1, order[..., None].expand_as(states))
-        mask = mask.to(values.device, non_blocking=True)
+            states = take_positions(states, order)
         summary = self._summarise(states, mask, final)
         return Memory(self.dropout(states), mask, summary, final=final, tokens=values)
 
@@ -81,11 +86,6 @@ class RnnEncoder(TokenEncoder):
         return final[-1][0]
 
 
-def reversed_order(lengths: Tensor, length: int) -> Tensor:
-    """Return the positions of each sentence in reversed order, (B, S); the end token stays last.
-
-    The permutation is its own inverse.
-    """
-    positions = torch.arange(length, device=lengths.device)
-    last_word = lengths[:, None] - 2
-    return torch.where(positions <= last_word, last_word - positions, positions)  # (B, S)
+def reversed_order(mask: Tensor) -> Tensor:
+    """Return the positions of each sentence in reversed order, (B, S); the end token stays last."""
+    return reversed_positions(mask.sum(1) - 1, mask.shape[1])
