@@ -22,6 +22,7 @@ NUM_CLASSES, WIDTH = 3, 4
 class Batch:
     inputs: torch.Tensor
     labels: torch.Tensor
+    rows: tuple[int, ...]
 
     @property
     def num_target_tokens(self):
@@ -40,7 +41,8 @@ class Batches:
         generator = torch.Generator().manual_seed(number)
         pool = torch.randn(sum(self.sizes), WIDTH, generator=generator)
         for inputs in pool.split(self.sizes)[skip:]:
-            yield Batch(inputs, inputs[:, :NUM_CLASSES].argmax(dim=-1))
+            labels = inputs[:, :NUM_CLASSES].argmax(dim=-1)
+            yield Batch(inputs, labels, tuple(range(len(labels))))
 
     def num_batches(self, epoch):
         return len(self.sizes)
