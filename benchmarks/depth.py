@@ -24,7 +24,6 @@ from regard.runs.folder import describe_provenance
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.table import task_class
-from regard.training.display import Display
 from regard.training.loop import Trainer, Validation
 
 BLOCKS = {20: 3, 56: 9}
@@ -129,7 +128,7 @@ def train_with_errors(
         batches=task.training_batches(splits.train),
         loss=task.training_loss(splits.train),
         validate=_errors(task, splits.train[:num_train], splits.test),
-        display=Display(),
+        loggers=(),
     )
     seed_everything(task.recipe.seed)
     trainer.run()

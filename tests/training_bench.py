@@ -66,6 +66,7 @@ class Bench:
         values=None,
         losses=None,
         before_loss=None,
+        loggers=None,
     ):
         self.run_folder = run
         self.model = model or build_model()
@@ -81,7 +82,7 @@ class Bench:
             batches=self.batches,
             loss=self.loss,
             validate=self.validate,
-            display=LineDisplay(),
+            loggers=loggers or [LineDisplay()],
         )
 
     def loss(self, batch):

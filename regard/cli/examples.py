@@ -24,6 +24,7 @@ EXAMPLES = {
     "compress": "regard compress runs/mine photos/ --out photos.code",
     "restore": "regard restore runs/mine photos.code --out restored/",
     "compare": "regard compare runs/a runs/b --out comparison.html",
+    "plot": "regard plot runs/a runs/b --out curves.pdf",
     "ladder": "regard ladder phrasebook --only bahdanau2015,vaswani2017",
     "reproduce": "regard reproduce nadaraya-watson",
     "bench train": "regard bench train --size small --peer hf,torch",

@@ -44,6 +44,7 @@ PANELS: dict[str, dict[str, str]] = {
         "compress": "regard.cli.analysis.compress:compress",
         "restore": "regard.cli.analysis.compress:restore",
         "compare": "regard.cli.analysis.compare:compare",
+        "plot": "regard.cli.analysis.plot:plot",
         "ladder": "regard.cli.analysis.ladder:ladder",
         "reproduce": "regard.cli.analysis.reproduce:reproduce",
         "bench": "regard.cli.analysis.bench:app",

@@ -40,10 +40,10 @@ def loss_curve(
     """
     losses = {
         # Without label smoothing, so that it is comparable with the validation loss.
-        "training loss": _column(rows, "train", "nll") or _column(rows, "train", "loss"),
-        "validation loss": _column(rows, "valid", "loss"),
+        "training loss": column(rows, "train", "nll") or column(rows, "train", "loss"),
+        "validation loss": column(rows, "valid", "loss"),
     }
-    scores = {f"validation {label or score}": _column(rows, "valid", score)}
+    scores = {f"validation {label or score}": column(rows, "valid", score)}
     figure = lines(
         {name: points for name, points in losses.items() if points},
         x_label="step",
@@ -53,7 +53,7 @@ def loss_curve(
         right_label=label or score,
     )
     for axes in figure.axes[1:]:
-        _limit_score(axes, [value for points in scores.values() for _, value in points])
+        limit_score(axes, [value for points in scores.values() for _, value in points])
     figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return figure
 
@@ -210,11 +210,14 @@ def plot_line(axes: Axes, number: int, points: Points) -> Any:
     return line
 
 
-def _column(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[key]) for row in rows if row.get("kind") == kind and key in row]
+def column(
+    rows: Sequence[Mapping[str, Any]], kind: str, key: str, *, x: str = "step"
+) -> list[tuple[float, float]]:
+    """Return the values of a field of a training log, with the step or the value of `x` first."""
+    return [(row[x], row[key]) for row in rows if row.get("kind") == kind and {key, x} <= {*row}]
 
 
-def _limit_score(axes: Axes, values: Sequence[float]) -> None:
+def limit_score(axes: Axes, values: Sequence[float]) -> None:
     """Limit an axis to scores that are possible; most are percentages, none are shown below 0."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite or min(finite) < 0 or max(finite) > _PERCENT:

@@ -1,6 +1,7 @@
 """Run folders: settings, vocabularies, weights and results of a run, loaded without pickle."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ TRAINING_LOG = "journal.jsonl"
 TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
+TENSORBOARD = "tensorboard"
 
 
 def initialize_folder(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
@@ -43,6 +45,7 @@ def initialize_folder(folder: Path, task: Task[Any], about: dict[str, Any]) -> N
     folder.mkdir(parents=True, exist_ok=True)
     for name in (WEIGHTS, METRICS, PREDICTIONS, REPORT):
         (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
     task.save(folder)
     write_json(folder / CONFIG, {"format": FORMAT, "recipe": to_dict(task.recipe), "about": about})
 

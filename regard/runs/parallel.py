@@ -15,7 +15,8 @@ from regard.core.logging import log_to, logger
 from regard.core.threads import num_cores
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.training.display import Display, LineDisplay
+from regard.training.display import LineDisplay
+from regard.training.logger import Logger
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130
@@ -57,7 +58,7 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
     return all(process.exitcode == 0 for process in processes)
 
 
-def train_and_report(request: Request, *, display: Display | None = None) -> bool:
+def train_and_report(request: Request, *, display: Logger | None = None) -> bool:
     """Train one request, which writes its report; return whether training finished."""
     return train(request, display=display).evaluation is not None
 

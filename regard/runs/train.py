@@ -32,7 +32,8 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.display import Display
+from regard.training.display import choose_display
+from regard.training.logger import Logger
 from regard.training.loop import Summary, Trainer
 
 
@@ -72,13 +73,16 @@ class TrainingResult:
         return facts if self.report is None else {**facts, "report": str(self.report)}
 
 
-def train(request: Request, *, display: Display | None = None) -> TrainingResult:
+def train(
+    request: Request, *, display: Logger | None = None, loggers: Sequence[Logger] = ()
+) -> TrainingResult:
     """Train a model and evaluate it on the test set.
 
     Args:
         request: Data, recipe and run folder.
         display: Progress display; if not given, a progress bar on a terminal or in a notebook, and
             log lines elsewhere.
+        loggers: Further receivers of the events of training, such as `TensorBoardLogger`.
     """
     if not isinstance(request, Request):
         raise TypeError(
@@ -86,10 +90,10 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
             f"({type(request).__name__})."
         )
     with default_logging():
-        return _train(request, display)
+        return _train(request, [display or choose_display(), *loggers])
 
 
-def _train(request: Request, display: Display | None) -> TrainingResult:
+def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     request.check_folder()
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
@@ -102,7 +106,7 @@ def _train(request: Request, display: Display | None) -> TrainingResult:
         batches=batches,
         loss=task.training_loss(splits.train),
         validate=task.validation(splits.valid),
-        display=display,
+        loggers=loggers,
         unit=task.throughput_unit,
     )
     if request.is_resumed:

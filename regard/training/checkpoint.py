@@ -16,6 +16,8 @@ from regard.core.files import read_json, replacing, write_json
 
 FORMAT_VERSION = 1
 
+_AVERAGES = "ema.safetensors"
+
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the weights of a model; tied weights are stored once, under their first name."""
@@ -124,7 +126,12 @@ class Averages:
 
 
 def save_training(
-    run: Path, model: nn.Module, optimizer: Optimizer, *, state: dict[str, Any]
+    run: Path,
+    model: nn.Module,
+    optimizer: Optimizer,
+    *,
+    state: dict[str, Any],
+    averages: dict[str, Tensor] | None = None,
 ) -> None:
     """Write the training state to `run`/resume atomically.
 
@@ -133,11 +140,14 @@ def save_training(
         model: Saved with its current weights, not the best ones.
         optimizer: Its tensors are saved; its hyperparameters are part of the config.
         state: Further state that can be written as JSON.
+        averages: Moving averages of the weights, if there are any.
     """
     current, part, old = run / "resume", run / "resume.part", run / "resume.old"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     save_weights(model, part / "model.safetensors")
+    if averages:
+        _write_tensors(part / _AVERAGES, averages)
     tensors = {
         f"state.{index}.{name}": value
         for index, values in optimizer.state_dict()["state"].items()
@@ -179,6 +189,12 @@ def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> dict[str
     restore_rng(tensors)
     state: dict[str, Any] = saved["state"]
     return state
+
+
+def load_averages(run: Path) -> dict[str, Tensor]:
+    """Return the moving averages saved by `save_training`; empty if there are none."""
+    path = find_training(run) / _AVERAGES
+    return read_weights(path) if path.exists() else {}
 
 
 def find_training(run: Path) -> Path:

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from regard.core.logging import logger
-from regard.training.display import Plan
 from regard.training.losses import compile_losses
+from regard.training.plan import Plan
 
 Choice = Literal["auto", "always", "never"]
 

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from regard.core.logging import logger
@@ -18,6 +17,8 @@ from regard.core.progress import (
     format_seconds,
     line_interval,
 )
+from regard.training.logger import Logger
+from regard.training.plan import Plan, Row
 
 NOTEWORTHY_WAITING = 0.05
 """Share of time waiting for data above which log lines report it."""
@@ -31,66 +32,6 @@ SPELLINGS = {
     "cider": "CIDEr",
 }
 """Words in the names of metrics that are not written in lower case."""
-
-Row = dict[str, Any]
-"""One event: `kind`, `step` and the fields of that kind of event."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Start and limits of a training run."""
-
-    step: int = 0
-    """Steps before the start."""
-    seconds: float = 0.0
-    """Training time before the start."""
-    total_steps: int = 0
-    """Maximum number of steps; 0 = no limit."""
-    max_seconds: float = 0.0
-    """Maximum training time; 0 = no limit."""
-    steps_per_epoch: int = 1
-    """Approximate number of steps of an epoch."""
-    max_epochs: int = 0
-    """Maximum number of epochs; 0 = no limit."""
-    validate_every: int = 0
-    """Steps between two validations; 0 = an epoch."""
-    patience: int = 0
-    """Validations without improvement before early stopping; 0 = never."""
-    unit: str = "tok"
-    """Unit of the throughput: `tok` for tokens, `examples`."""
-    best: Row | None = None
-    """Event of the best validation so far, of a resumed run."""
-
-    def epoch(self, step: int) -> str:
-        """Return the epoch of a step, counted from 1, with their number if they are the limit."""
-        number = max(step - 1, 0) // self.steps_per_epoch + 1
-        if not self.max_epochs or self.max_epochs * self.steps_per_epoch > self.total_steps:
-            return f"{number}"
-        return f"{min(number, self.max_epochs)}/{self.max_epochs}"
-
-    def steps(self, step: int) -> str:
-        """Return a step, with the number of steps if limited."""
-        return f"{step:,}/{self.total_steps:,}" if self.total_steps else f"{step:,}"
-
-    def remaining_seconds(self, step: int, seconds: float, per_step: float) -> float:
-        """Return the training time that is left, by the limit that is nearest; without limits, inf.
-
-        Args:
-            step: Number of updates made.
-            seconds: Training time so far.
-            per_step: Seconds per update.
-        """
-        return min(
-            (self.total_steps - step) * per_step if self.total_steps else math.inf,
-            self.max_seconds - seconds if self.max_seconds else math.inf,
-        )
-
-    def fraction(self, step: int, seconds: float) -> float:
-        """Return the completed part of training, by the limit that is nearest."""
-        return max(
-            step / self.total_steps if self.total_steps else 0.0,
-            seconds / self.max_seconds if self.max_seconds else 0.0,
-        )
 
 
 class Clock:
@@ -148,28 +89,7 @@ class Clock:
         return min(limits, default=None)
 
 
-class Display:
-    """Base class of progress displays; shows nothing."""
-
-    def start(self, plan: Plan) -> None:
-        """Start at a step."""
-
-    def advance(self, step: int) -> None:
-        """Record a step. Called at every step, so it must be cheap."""
-
-    @contextmanager
-    def validating(self) -> Iterator[None]:
-        """Record a validation during the block."""
-        yield
-
-    def show(self, row: Row) -> None:
-        """Show an event."""
-
-    def stop(self) -> None:
-        """Finish the display."""
-
-
-class TextDisplay(Display):
+class TextDisplay(Logger):
     """Base class of displays of text: latest events, best validation and remaining time."""
 
     def start(self, plan: Plan) -> None:
@@ -188,7 +108,7 @@ class TextDisplay(Display):
         with self._clock.validation():
             yield
 
-    def show(self, row: Row) -> None:
+    def write(self, row: Row) -> None:
         """Show an event; all numbers of training events are debug messages."""
         if row["kind"] == "train":
             self._latest = row
@@ -197,12 +117,12 @@ class TextDisplay(Display):
             return
         if row.get("is_best"):
             self._best = row
-        self.write(describe(row, plan=self._plan, best=self._best))
+        self.show_line(describe(row, plan=self._plan, best=self._best))
 
     def show_training(self, row: Row) -> None:
         """Show a training event."""
 
-    def write(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Show another event."""
 
     def numbers(self, digits: int) -> list[str]:
@@ -252,12 +172,12 @@ class BarDisplay(TextDisplay):
         with super().validating():
             yield
 
-    def write(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Write an event above the bar."""
         self._screen.write(line)
         self._draw()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Remove the bar."""
         self._screen.clear()
 
@@ -308,12 +228,12 @@ class LineDisplay(TextDisplay):
             numbers.append(f"{left} left")
         logger.info("epoch %s, step %s: %s", plan.epoch(step), plan.steps(step), ", ".join(numbers))
 
-    def write(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Log an event."""
         logger.info("%s", line)
 
 
-def choose_display() -> Display:
+def choose_display() -> Logger:
     """Return a progress bar on a terminal or in a notebook, log lines otherwise."""
     screen = find_screen()
     return LineDisplay() if screen is None else BarDisplay(screen)

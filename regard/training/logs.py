@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from torch import Tensor
 from regard.core.device import sum_dtype
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.progress import without_progress
-from regard.training.display import Display, Plan, Row
+from regard.training.logger import Logger
+from regard.training.plan import Plan, Row
 
 
 class Meter:
@@ -99,36 +100,42 @@ class Meter:
 
 
 class TrainingLog:
-    """Training log: a JSON-lines file of events, also sent to a display."""
+    """Training log: a JSON-lines file of events, also sent to loggers."""
 
-    def __init__(self, path: Path, display: Display) -> None:
+    def __init__(self, path: Path, loggers: Sequence[Logger]) -> None:
         self._path = path
-        self._display = display
+        self._loggers = loggers
 
     @contextmanager
-    def shown(self, plan: Plan) -> Iterator[None]:
-        """Start the display, and stop it at the end of the block."""
+    def opened(self, plan: Plan) -> Iterator[None]:
+        """Start the loggers, and close them all at the end of the block."""
         best = [row for row in read_json_lines(self._path) if row.get("is_best")]
-        self._display.start(replace(plan, best=best[-1] if best else None))
-        try:
-            # The display shows validations itself.
-            with without_progress():
-                yield
-        finally:
-            self._display.stop()
+        plan = replace(plan, best=best[-1] if best else None)
+        # Displays show validations themselves.
+        with ExitStack() as stack, without_progress():
+            for logger in self._loggers:
+                logger.start(plan)
+                stack.callback(logger.close)
+            yield
 
-    def validating(self) -> AbstractContextManager[None]:
-        """Return a context that records a validation."""
-        return self._display.validating()
+    @contextmanager
+    def validating(self) -> Iterator[None]:
+        """Record a validation during the block."""
+        with ExitStack() as stack:
+            for logger in self._loggers:
+                stack.enter_context(logger.validating())
+            yield
 
     def advance(self, step: int) -> None:
         """Record a step."""
-        self._display.advance(step)
+        for logger in self._loggers:
+            logger.advance(step)
 
     def write(self, row: Row) -> None:
-        """Append an event and show it."""
+        """Append an event and send it to the loggers."""
         append_json_line(self._path, row)
-        self._display.show(row)
+        for logger in self._loggers:
+            logger.write(row)
 
     def truncate(self, after: int) -> None:
         """Drop the events of later steps, which a resumed run repeats."""

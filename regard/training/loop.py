@@ -3,44 +3,36 @@
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.core.errors import DataError, RegardError
+from regard.core.errors import RegardError
 from regard.core.logging import logger
 from regard.training import checkpoint
+from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
-from regard.training.display import Display, Plan, choose_display
+from regard.training.display import choose_display
+from regard.training.ema import MovingAverage
 from regard.training.gradients import CapturedGradients, Gradients, split_batch
+from regard.training.logger import Logger
 from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.overfitting import report_overfitting
+from regard.training.plan import Batches, build_plan
 from regard.training.prefetch import prefetch
+from regard.training.progress import Progress
 from regard.training.schedules import build_schedule, is_better
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-
-
-class Batches(Protocol):
-    """Training data by epoch. The order of batches depends on the epoch number only.
-
-    Batches are prefetched in another thread, so they must not use torch's global generators.
-    """
-
-    def epoch(self, number: int, *, skip: int = 0) -> Iterator[Any]:
-        """Yield the batches of an epoch after the first `skip`; each has `num_target_tokens`."""
-
-    def num_batches(self, number: int) -> int:
-        """Return the number of batches of an epoch."""
 
 
 @dataclass(frozen=True)
@@ -53,38 +45,6 @@ class Validation:
     """Metrics for the training log."""
     metric: str = ""
     """Name of the one that `value` is computed from."""
-
-
-@dataclass
-class Progress:
-    """Counters of a run: the part of its state that is not tensors."""
-
-    step: int = 0
-    """Updates made."""
-    epoch: int = 0
-    """Epochs completed, and so the index of the current epoch."""
-    position: int = 0
-    """Batches used in the current epoch."""
-    tokens: int = 0
-    """Target tokens seen."""
-    seconds: float = 0.0
-    """Training time so far."""
-    validated_step: int = 0
-    """Step of the last validation."""
-    best: float | None = None
-    """Best validation value so far."""
-    best_step: int = 0
-    """Step of the best validation."""
-    best_loss: float | None = None
-    """Loss of the best validation, which decides between equal values; None if unknown."""
-    bad_validations: int = 0
-    """Validations since the best one."""
-    lowest_loss: float | None = None
-    """Lowest validation loss so far."""
-    higher_losses: int = 0
-    """Validations with a higher loss since the lowest one or the last report of over-fitting."""
-    is_overfitting_reported: bool = False
-    """Whether over-fitting has been reported since the best validation."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +73,7 @@ class Trainer:
         batches: Batches,
         loss: Callable[[Any], Loss],
         validate: Callable[[], Validation],
-        display: Display | None = None,
+        loggers: Sequence[Logger] | None = None,
         unit: str = "tok",
     ) -> None:
         """Set up training without writing to the run folder.
@@ -126,7 +86,7 @@ class Trainer:
             batches: The training data.
             loss: Computes the loss of a batch.
             validate: Evaluates the model; called in evaluation mode, without gradients.
-            display: Progress display; a progress bar or log lines if not given.
+            loggers: Receivers of events; if not given, a progress bar or log lines.
             unit: Unit of `num_target_tokens` in the progress display.
         """
         self.progress = Progress()
@@ -137,16 +97,22 @@ class Trainer:
         self._loss = loss
         self._validation = validate
         freeze(model, config.freeze)
+        if config.checkpoint_activations:
+            checkpoint_blocks(model)
         self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
-        self._plan = _make_plan(config, batches, unit=unit)
+        self._plan = build_plan(config, batches, unit=unit)
         self._schedule = build_schedule(config.schedule, self._plan.total_steps)
-        self._log_file = TrainingLog(run / "journal.jsonl", display or choose_display())
+        self._log_file = TrainingLog(
+            run / "journal.jsonl", [choose_display()] if loggers is None else loggers
+        )
         self._interrupts = Interrupts()
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
+        self._ema = MovingAverage(model, config.ema_decay)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
         self._gradients = self._choose_gradients()
-        self._compiler = Compiler(model, config.compile, self._plan, device=self._device)
+        choice = "never" if config.checkpoint_activations else config.compile
+        self._compiler = Compiler(model, choice, self._plan, device=self._device)
         self._num_parts = 1  # parts that a batch is split into, more after an out-of-memory error
 
     def resume(self) -> None:
@@ -155,6 +121,7 @@ class Trainer:
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
+        self._ema.restore(checkpoint.load_averages(self._run))
 
     def run(self) -> Summary:
         """Train until a limit is reached or the run is interrupted (Ctrl-C or SIGTERM).
@@ -165,15 +132,17 @@ class Trainer:
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
-        with self._interrupts, self._log_file.shown(plan), self._compiler, self._on_stream():
+        with self._interrupts, self._log_file.opened(plan), self._compiler, self._on_stream():
             try:
                 stopped = self._train()
                 self._try_average()
             except KeyboardInterrupt:
                 stopped = "interrupted"
             self._interrupts.ignore()
+            self._ema.remove()  # of an interrupted validation
             self._save()
             if self.progress.best is None:
+                self._ema.apply()
                 checkpoint.save_weights(self._model, self._run / "model.safetensors")
             self._write("stop", {"reason": stopped})
         checkpoint.load_weights(self._model, self._run / "model.safetensors")
@@ -218,6 +187,7 @@ class Trainer:
             self._optimizer.step()
             self._meter.add(sums, norm, num_tokens=num_tokens)
             self.progress.step += 1
+            self._ema.update(self.progress.step)
             self.progress.position += len(group)
             self.progress.tokens += num_tokens
             self._log_file.advance(self.progress.step)
@@ -251,7 +221,8 @@ class Trainer:
             )
 
     def _choose_gradients(self) -> Gradients:
-        if self._device.type == "cuda":
+        # Checkpointed activations save the state of the random generator, which a graph cannot.
+        if self._device.type == "cuda" and not self._config.checkpoint_activations:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
@@ -309,6 +280,7 @@ class Trainer:
 
     def _validate(self) -> None:
         self._read_meter()
+        self._ema.apply()
         result = self._evaluate()
         with self._interrupts.deferred():
             self._schedule.observe(result.value)
@@ -317,6 +289,7 @@ class Trainer:
             self._record("valid", result)
             loss = result.metrics.get("loss", math.nan)
             report_overfitting(self.progress, loss, patience=self._config.patience)
+            self._ema.remove()
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
@@ -382,7 +355,10 @@ class Trainer:
             "meter": self._meter.state(),
             "schedule": self._schedule.state(),
         }
-        checkpoint.save_training(self._run, self._model, self._optimizer, state=state)
+        averages = self._ema.state()
+        checkpoint.save_training(
+            self._run, self._model, self._optimizer, state=state, averages=averages
+        )
 
     def _clear_later_steps(self) -> None:
         """Remove log rows and weights of later steps, left by an earlier run in this folder."""
@@ -403,23 +379,3 @@ class Trainer:
             "seconds": round(self._seconds(), 3),
         }
         self._log_file.write({**row, **values})
-
-
-def _make_plan(config: TrainConfig, batches: Batches, *, unit: str) -> Plan:
-    """Return the limits of a run that starts at step 0."""
-    num_batches = batches.num_batches(0)
-    if not num_batches:
-        raise DataError(
-            "The training data has no batches. Is the file empty, or is every line too long?"
-        )
-    per_epoch = math.ceil(num_batches / config.accumulate)
-    limits = (config.max_steps, config.max_epochs * per_epoch)
-    return Plan(
-        total_steps=min((limit for limit in limits if limit), default=0),
-        max_seconds=config.max_minutes * 60,
-        steps_per_epoch=per_epoch,
-        max_epochs=config.max_epochs,
-        validate_every=config.validate_every,
-        patience=config.patience,
-        unit=unit,
-    )

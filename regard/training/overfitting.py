@@ -1,12 +1,9 @@
 """Report of over-fitting: a validation loss that has risen."""
 
 import math
-from typing import TYPE_CHECKING
 
 from regard.core.logging import logger
-
-if TYPE_CHECKING:
-    from regard.training.loop import Progress
+from regard.training.progress import Progress
 
 NUM_HIGHER = 5
 """Validations with a higher loss than the lowest after which over-fitting is reported."""
@@ -15,7 +12,7 @@ MIN_RISE = 0.05
 """Relative rise of the validation loss that is reported; smaller ones may be noise."""
 
 
-def report_overfitting(progress: "Progress", loss: float, *, patience: int) -> None:
+def report_overfitting(progress: Progress, loss: float, *, patience: int) -> None:
     """Log once after each best validation that the validation loss has risen.
 
     Args:

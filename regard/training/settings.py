@@ -42,11 +42,16 @@ class TrainConfig(Config):
     """Validations without improvement before early stopping; 0 = never."""
     average_last: NonNegative = 0
     """Number of last validations whose weights are averaged, if that is better; 0 = off."""
+    ema_decay: Annotated[float, Within(0.0, 0.99999)] = 0.0
+    """Decay of an exponential moving average of the weights, such as 0.999, which is validated and
+    saved instead of them; 0 = off. `average_last` averages the weights themselves."""
+    checkpoint_activations: bool = False
+    """Whether to recompute the activations of blocks in the backward pass: less memory, more
+    time."""
     log_every: Positive = 50
     """Updates between two rows of the training log."""
     precision: Precision = "auto"
     """Data type of matrix products; 'auto' uses bf16 if the hardware supports it."""
-
     compile: Literal["auto", "always", "never"] = "auto"
     """Whether to compile the blocks of the model; 'auto' does so on a GPU in long runs."""
 
@@ -55,6 +60,11 @@ class TrainConfig(Config):
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(
                 f"`layer_decay` must be above 0 and at most 1, but is {self.layer_decay}."
+            )
+        if self.checkpoint_activations and self.compile == "always":
+            raise ConfigError(
+                "`compile` must be 'auto' or 'never' with `checkpoint_activations`, whose blocks "
+                "are not compiled, but is 'always'."
             )
         if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
             raise ConfigError(

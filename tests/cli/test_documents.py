@@ -3,7 +3,10 @@
 import re
 import shlex
 import shutil
+import sys
+from operator import attrgetter
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import pytest
 import typer
@@ -12,7 +15,9 @@ from regard.bench.peers.table import PEERS
 from regard.bench.sizes import SIZES, find_size
 from regard.cli.arguments import split_arguments
 from regard.cli.main import app
+from regard.core.files import read_json_lines
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
+from regard.training.logger import scalars
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -73,9 +78,35 @@ def working_directory(tiny_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def trackers(monkeypatch):
+    """Experiment trackers in place of packages that are not installed; each keeps its calls."""
+    wandb, mlflow = Mock(), Mock()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    return {"wandb": wandb.init.return_value, "mlflow": mlflow}
+
+
 @pytest.mark.parametrize("code", blocks(("python",)))
-def test_python_code_of_a_page_runs(code, working_directory, capsys):
+def test_python_code_of_a_page_runs(code, working_directory, trackers, capsys):
     exec(compile(code, "page", "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize(
+    ("name", "log", "close"), [("wandb", "log", "finish"), ("mlflow", "log_metrics", "end_run")]
+)
+def test_tracker_of_a_page_gets_the_training_log(name, log, close, working_directory, trackers):
+    (code,) = [
+        block
+        for (block,) in map(attrgetter("values"), blocks(("python",)))
+        if f"import {name}" in block
+    ]
+    exec(compile(code, "page", "exec"), {"__name__": "page"})
+    rows = read_json_lines(Path("runs", name, "journal.jsonl"))
+    expected = [call(scalars(row), step=row["step"]) for row in rows]
+    assert getattr(trackers[name], log).call_args_list == expected
+    assert any(logged.args[0].get("valid/loss") for logged in expected)
+    getattr(trackers[name], close).assert_called_once_with()
 
 
 def test_pages_contain_commands():

@@ -30,7 +30,7 @@ def test_ladder_writes_a_comparison_and_a_second_call_trains_nothing(regard, com
 
 
 def test_interrupted_ladder_prints_how_to_resume(regard, command, monkeypatch, interrupted_at):
-    monkeypatch.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
+    monkeypatch.setattr("regard.runs.train.choose_display", lambda: interrupted_at(1))
     result = regard(*command)
     assert result.code == 130
     assert result.err.endswith("Run the same command to resume.\n")

@@ -1,8 +1,10 @@
 import json
 import re
 import shlex
+import sys
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 
 @pytest.fixture
@@ -12,6 +14,13 @@ def fast(tiny_settings):
 
 def config(folder):
     return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+
+
+def read_tags(folder):
+    """Names of the scalars in the event files of a folder."""
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return events.Tags()["scalars"]
 
 
 def note(folder):
@@ -87,14 +96,14 @@ def test_force_replaces_the_run_in_a_folder(regard, tiny_folder, pairs, fast):
 def test_interrupted_training_prints_the_command_to_resume(
     regard, reverse_files, tmp_path, monkeypatch, fast, interrupted_at
 ):
-    monkeypatch.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
+    monkeypatch.setattr("regard.runs.train.choose_display", lambda: interrupted_at(1))
     out = tmp_path / "my run"
     held_out = ("--valid", reverse_files.valid, "--test", reverse_files.test)
-    result = regard("train", reverse_files.train, *held_out, "--out", out, *fast)
+    result = regard("train", reverse_files.train, *held_out, "--out", out, *fast, "--tensorboard")
     assert result.code == 130
     (line,) = re.findall(r"Stopped; nothing is lost\. Resume with: (.+)", result.err)
     name, *arguments = shlex.split(line)
-    assert name == "regard"
+    assert (name, arguments[-1]) == ("regard", "--tensorboard")
     again = regard(*arguments)
     assert again.code == 0, again.err
     assert json.loads((out / "metrics.json").read_text())["training"]["steps"] == 2
@@ -244,3 +253,22 @@ def test_unknown_target_symbol_is_reported_in_one_line(regard, pairs, tmp_path, 
         assert "1 of 1 targets contain tokens that are not in the vocabulary (first: 'ʘ'" in (
             result.err
         )
+
+
+def test_tensorboard_option_writes_events_of_this_run_only(regard, pairs, tmp_path, fast):
+    out = tmp_path / "run"
+    settings = (*fast, "train.log_every=1")
+    assert regard("train", pairs, "--out", out, *settings, "--tensorboard").code == 0
+    assert "train/loss" in read_tags(out / "tensorboard")
+    # A new run in the folder has no events of the earlier one.
+    assert regard("train", pairs, "--out", out, "--force", *settings).code == 0
+    assert not (out / "tensorboard").exists()
+
+
+def test_missing_tensorboard_is_reported_before_training(
+    refused, pairs, tmp_path, fast, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    message = refused("train", pairs, "--out", tmp_path / "run", *fast, "--tensorboard")
+    assert "regard[board]" in message
+    assert not (tmp_path / "run").exists()

@@ -40,12 +40,18 @@ def train(
     device: Device = "auto",
     resume: Annotated[bool, Option("--resume", help="Resume the run in --out.")] = False,
     force: Force = False,
+    tensorboard: Annotated[
+        bool,
+        Option("--tensorboard", help="Write curves for TensorBoard to the run folder."),
+    ] = False,
 ) -> None:
     """Train a model on pairs and evaluate it on held-out ones."""
     from regard.core.tables import pick
     from regard.data.text.readers import ON_ERROR
     from regard.runs import train as training
+    from regard.runs.folder import TENSORBOARD
     from regard.runs.request import Request
+    from regard.training.tensorboard import TensorBoardLogger
 
     paths, settings = split_training_arguments(data, columns=columns, seed=seed)
     if on_error is not None:
@@ -62,9 +68,10 @@ def train(
         is_resumed=resume,
         is_forced=force,
     )
-    result = training.train(request)
+    loggers = [TensorBoardLogger(request.out / TENSORBOARD)] if tensorboard else []
+    result = training.train(request, loggers=loggers)
     if result.evaluation is None:
-        stop(f"Resume with: {_resume_command(request)}")
+        stop(f"Resume with: {_resume_command(request, tensorboard)}")
     if as_json:
         print_json({"run": str(request.out), **result.evaluation.to_dict()})
         return
@@ -74,14 +81,15 @@ def train(
         print(f"Report: {result.report}")
 
 
-def _resume_command(request: "Request") -> str:
+def _resume_command(request: "Request", tensorboard: bool) -> str:
     """Return the command that resumes a run: data and folder; the rest is in the folder."""
     arguments = ["regard", "train", *request.data]
     for path in request.valid:
         arguments += ["--valid", path]
     for path in request.test:
         arguments += ["--test", path]
-    return shlex.join([*arguments, "--out", str(request.out), "--resume"])
+    arguments += ["--out", str(request.out), "--resume"]
+    return shlex.join([*arguments, "--tensorboard"] if tensorboard else arguments)
 
 
 def _folder_name(paths: list[str], recipe: str | None) -> str:

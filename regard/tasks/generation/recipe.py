@@ -214,6 +214,11 @@ def check_alignment(recipe: Recipe) -> None:
             "`alignment.weight` above 0 needs attention weights with gradients, but those of "
             "`model.decoder.kind` 'xu_hard' are sampled. Set it to 0, or use 'xu_soft'."
         )
+    if recipe.train.checkpoint_activations:
+        raise ConfigError(
+            "`train.checkpoint_activations` must be false with `alignment.weight` above 0, whose "
+            "attention weights are recorded in the forward pass only, but is true."
+        )
     num_heads = getattr(recipe.model.decoder, "num_heads", 1)
     if not config.heads or not all(1 <= head <= num_heads for head in config.heads):
         raise ConfigError(

@@ -103,7 +103,7 @@ def test_finished_model_with_other_settings_is_refused(trained, change):
 def test_interrupted_ladder_is_resumed(request_of, tmp_path, monkeypatch, interrupted_at):
     request = request_of(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
+        patched.setattr("regard.runs.train.choose_display", lambda: interrupted_at(1))
         assert train_ladder(request, only=NAMES) is None
     assert not (tmp_path / "bahdanau2015").exists()
     assert train_ladder(request, only=NAMES) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]

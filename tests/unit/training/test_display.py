@@ -67,8 +67,8 @@ def running_bar(clock, width, plan=PLAN):
     for step in range(1, 1241):
         clock(0.1)
         display.advance(step)
-    display.show(train_row(1240))
-    display.show(valid_row(1000))
+    display.write(train_row(1240))
+    display.write(valid_row(1000))
     return screen
 
 
@@ -91,8 +91,8 @@ def test_bar_without_room_drops_throughput_first(clock):
 def test_bar_shows_the_best_score(clock):
     screen = Recorder()
     display = started(BarDisplay(screen))
-    display.show(valid_row(500))
-    display.show(valid_row(1000, value=12.0, loss=2.0, bleu=12.0, is_best=False))
+    display.write(valid_row(500))
+    display.write(valid_row(1000, value=12.0, loss=2.0, bleu=12.0, is_best=False))
     assert "BLEU 31.4" in screen.lines[-1]
     assert screen.written == [
         "Validation at step 500: loss 1.5, BLEU 31.42 (best so far)",
@@ -111,7 +111,7 @@ def test_bar_shows_a_validation_under_way_and_is_removed(clock):
     display = started(BarDisplay(screen))
     with display.validating():
         assert screen.lines[-1].startswith("validating ")
-    display.stop()
+    display.close()
     assert screen.is_cleared
 
 
@@ -202,7 +202,7 @@ def test_plain_lines_appear_in_growing_intervals(clock, messages):
     for step in range(50, 2501, 50):
         clock(2.5)
         display.advance(step)
-        display.show(train_row(step))
+        display.write(train_row(step))
     assert messages()[0].startswith("epoch 1/10, step 50/2,500: loss 1.419, 7.1k tok/s")
     assert 10 <= len(messages()) <= 13
     assert "left" in messages()[1]
@@ -210,9 +210,9 @@ def test_plain_lines_appear_in_growing_intervals(clock, messages):
 
 def test_plain_lines_show_waiting_for_data(clock, messages):
     display = started(LineDisplay())
-    display.show(train_row(50, waiting=0.051))
+    display.write(train_row(50, waiting=0.051))
     clock(20)
-    display.show(train_row(100, waiting=0.05))
+    display.write(train_row(100, waiting=0.05))
     assert "5% of the time waiting for data" in messages()[0]
     assert "waiting" not in messages()[1]
 
@@ -220,7 +220,7 @@ def test_plain_lines_show_waiting_for_data(clock, messages):
 def test_details_are_debug_messages(clock, messages):
     logger.setLevel(logging.DEBUG)
     display = started(BarDisplay(Recorder()))
-    display.show(train_row(50, learning_rate=0.001))
+    display.write(train_row(50, learning_rate=0.001))
     assert messages() == ["step 50: loss 1.419, gradient norm 0.5, waiting 0, learning rate 0.001"]
 
 
@@ -305,7 +305,7 @@ def test_display_on_a_terminal_is_a_bar_on_standard_error(monkeypatch, capsys, c
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr("regard.training.display.find_screen", lambda: Terminal(terminal))
     display = choose_display()
-    started(display).show(valid_row())
-    display.stop()
+    started(display).write(valid_row())
+    display.close()
     assert "epoch 1/10 ─" in terminal.getvalue() and "BLEU 31.42" in terminal.getvalue()
     assert capsys.readouterr().out == ""

@@ -7,8 +7,8 @@ import torch
 
 from regard.core.files import read_json_lines
 from regard.core.progress import track
-from regard.training.display import Plan
 from regard.training.logs import Meter, TrainingLog
+from regard.training.plan import Plan
 
 
 class Screen:
@@ -25,23 +25,23 @@ class Screen:
         self.events.append(("validating",))
         return nullcontext()
 
-    def show(self, row):
-        self.events.append(("show", row["step"]))
+    def write(self, row):
+        self.events.append(("write", row["step"]))
 
-    def stop(self):
-        self.events.append(("stop",))
+    def close(self):
+        self.events.append(("close",))
 
 
 def test_rows_are_written_as_json_lines(tmp_path):
     rows = [{"kind": "train", "step": 1}, {"kind": "stop", "step": 2}]
-    log = TrainingLog(tmp_path / "journal.jsonl", Screen())
+    log = TrainingLog(tmp_path / "journal.jsonl", [Screen()])
     for row in rows:
         log.write(row)
     assert read_json_lines(tmp_path / "journal.jsonl") == rows
 
 
 def test_truncate_drops_later_steps_only(tmp_path):
-    log = TrainingLog(tmp_path / "journal.jsonl", Screen())
+    log = TrainingLog(tmp_path / "journal.jsonl", [Screen()])
     for step in (1, 2, 3):
         log.write({"kind": "train", "step": step})
     log.truncate(after=2)
@@ -51,16 +51,16 @@ def test_truncate_drops_later_steps_only(tmp_path):
 def test_truncate_drops_an_incomplete_line(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.write_text('{"kind": "train", "step": 1}\n{"kind": "tr')
-    log = TrainingLog(path, Screen())
+    log = TrainingLog(path, [Screen()])
     log.truncate(after=5)
     log.write({"kind": "train", "step": 2})
     assert [row["step"] for row in read_json_lines(path)] == [1, 2]
 
 
-def test_display_gets_all_events_and_is_stopped_after_an_error(tmp_path):
+def test_logger_gets_all_events_and_is_closed_after_an_error(tmp_path):
     screen = Screen()
-    log = TrainingLog(tmp_path / "journal.jsonl", screen)
-    with pytest.raises(RuntimeError), log.shown(Plan(step=3)):
+    log = TrainingLog(tmp_path / "journal.jsonl", [screen])
+    with pytest.raises(RuntimeError), log.opened(Plan(step=3)):
         log.advance(4)
         with log.validating():
             pass
@@ -70,24 +70,24 @@ def test_display_gets_all_events_and_is_stopped_after_an_error(tmp_path):
         ("start", 3, None),
         ("advance", 4),
         ("validating",),
-        ("show", 4),
-        ("stop",),
+        ("write", 4),
+        ("close",),
     ]
 
 
 def test_resumed_display_gets_the_best_validation(tmp_path):
     screen = Screen()
-    log = TrainingLog(tmp_path / "journal.jsonl", screen)
+    log = TrainingLog(tmp_path / "journal.jsonl", [screen])
     for step, is_best in ((5, True), (10, True), (15, False)):
         log.write({"kind": "valid", "step": step, "value": 1.0, "is_best": is_best})
-    with log.shown(Plan(step=15)):
+    with log.opened(Plan(step=15)):
         pass
     assert ("start", 15, 10) in screen.events
 
 
 def test_validations_show_no_progress_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr("regard.core.progress.Counter", None)
-    with TrainingLog(tmp_path / "journal.jsonl", Screen()).shown(Plan()):
+    with TrainingLog(tmp_path / "journal.jsonl", [Screen()]).opened(Plan()):
         assert list(track([1, 2], "Predicting")) == [1, 2]
 
 

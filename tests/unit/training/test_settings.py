@@ -26,6 +26,11 @@ def test_settings_survive_a_round_trip():
         ({"validate_every": -1}, "`validate_every` must be at least 0"),
         ({"patience": -1}, "`patience` must be at least 0"),
         ({"average_last": -1}, "`average_last` must be at least 0"),
+        (
+            {"checkpoint_activations": True, "compile": "always"},
+            "`compile` must be 'auto' or 'never' with `checkpoint_activations`",
+        ),
+        ({"ema_decay": 1.0}, "`ema_decay` must be between 0.0 and 0.99999, but is 1.0"),
         ({"label_smoothing": 1.5}, "`label_smoothing` must be between 0 and 1"),
         ({"teacher_forcing": -0.5}, "`teacher_forcing` must be between 0 and 1"),
         ({"max_epochs": 0, "patience": 0}, "are all 0, so training would never end"),

@@ -13,7 +13,6 @@ from regard.core.files import read_json_lines
 from regard.plots.inputs import Points
 from regard.plots.panels import panels
 from regard.studies.reproduce.findings import Claim, Findings, Plot
-from regard.training.display import Display
 from regard.training.loop import Trainer, Validation
 from regard.training.losses import Loss, cross_entropy
 from regard.training.optimizers import AdamwConfig, SgdConfig, build_optimizer
@@ -175,7 +174,7 @@ def train(
             batches=Batches(data, seed),
             loss=loss,
             validate=validate,
-            display=Display(),
+            loggers=(),
         )
         progress = trainer.run().progress
         rows = [r for r in read_json_lines(Path(folder) / "journal.jsonl") if r["kind"] == "valid"]

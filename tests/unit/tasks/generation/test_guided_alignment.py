@@ -143,6 +143,12 @@ def test_decoder_without_attention_is_refused(reverse_files, tmp_path):
         train(replace(reverse_files.request(tmp_path), settings=settings))
 
 
+def test_checkpointed_activations_are_refused(reverse_files, tmp_path):
+    settings = ("alignment.weight=1", "train.checkpoint_activations=true")
+    with pytest.raises(ConfigError, match="`train.checkpoint_activations` must be false"):
+        train(reverse_files.request(tmp_path, *settings))
+
+
 def test_pairs_without_links_are_refused(guided):
     with pytest.raises(ConfigError, match="they have none. Name a Pharaoh file"):
         guided.training_batches([Example("a b", "b a")])

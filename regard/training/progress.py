@@ -1,0 +1,35 @@
+"""Progress of a training run: counters that are saved with its state."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Progress:
+    """Counters of a run: the part of its state that is not tensors."""
+
+    step: int = 0
+    """Updates made."""
+    epoch: int = 0
+    """Epochs completed, and so the index of the current epoch."""
+    position: int = 0
+    """Batches used in the current epoch."""
+    tokens: int = 0
+    """Target tokens seen."""
+    seconds: float = 0.0
+    """Training time so far."""
+    validated_step: int = 0
+    """Step of the last validation."""
+    best: float | None = None
+    """Best validation value so far."""
+    best_step: int = 0
+    """Step of the best validation."""
+    best_loss: float | None = None
+    """Loss of the best validation, which decides between equal values; None if unknown."""
+    bad_validations: int = 0
+    """Validations since the best one."""
+    lowest_loss: float | None = None
+    """Lowest validation loss so far."""
+    higher_losses: int = 0
+    """Validations with a higher loss since the lowest one or the last report of over-fitting."""
+    is_overfitting_reported: bool = False
+    """Whether over-fitting has been reported since the best validation."""
