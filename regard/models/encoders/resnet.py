@@ -98,6 +98,12 @@ class ResnetEncoder(Encoder):
         return Memory(self.dropout(states), all_real(states), states.mean(1), layout=layout)
 
 
+MIN_STRIDED_WIDTH = 16
+"""Fewest input channels of a 1 x 1 convolution with a stride. With fewer, its weight gradient
+writes past its workspace on a CPU: below 8 channels with AVX2, 16 with AVX-512 (oneDNN 3.12,
+issue 6035)."""
+
+
 class ResidualBlock(Module):
     """Residual block of two 3 x 3 convolutions with batch norms: relu(x + f(x)).
 
@@ -107,16 +113,19 @@ class ResidualBlock(Module):
     def __init__(self, in_width: int, width: int, *, stride: int) -> None:
         super().__init__()
         self.inner = _two_convolutions(in_width, width, stride=stride)
+        # A slice has the same result as the stride of a 1 x 1 convolution.
+        self.step = stride if in_width < MIN_STRIDED_WIDTH else 1
         is_same = in_width == width and stride == 1
         self.shortcut = (
             nn.Identity()
             if is_same
-            else nn.Sequential(*_convolution(in_width, width, kernel=1, stride=stride))
+            else nn.Sequential(*_convolution(in_width, width, kernel=1, stride=stride // self.step))
         )
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, C, Y, X)."""
-        total: Tensor = self.inner(grid) + self.shortcut(grid)
+        kept = grid[..., :: self.step, :: self.step]
+        total: Tensor = self.inner(grid) + self.shortcut(kept)
         return total.relu()
 
 

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d
@@ -5,6 +9,7 @@ from torch.nn.functional import batch_norm, conv2d
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
 from regard.models.encoders.resnet import (
+    MIN_STRIDED_WIDTH,
     PlainBlock,
     ResidualBlock,
     ResnetEncoder,
@@ -34,7 +39,8 @@ def values():
 def test_states_are_the_last_grid_row_by_row(values, stem, layout):
     encoder = build_encoder(stem=stem)
     memory = encoder(values, MASK)
-    grid = encoder.stem(values)
+    # Equal to the last bit in the memory format of the encoder only.
+    grid = encoder.stem(values.contiguous(memory_format=torch.channels_last))
     for block in encoder.blocks:
         grid = block(grid)
     assert memory.layout == layout == tuple(grid.shape[2:])
@@ -62,6 +68,51 @@ def test_block_adds_its_output_to_its_input(before, stride):
         kept = norm(conv2d(grid, block.shortcut[0].weight, stride=stride))
     expected = (norm(conv2d(hidden, second, padding=1)) + kept).relu()
     assert torch.allclose(block(grid), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("before", [1, 3, 6, 8, 15, 16])
+def test_strided_block_has_the_gradients_of_a_strided_convolution(before):
+    torch.manual_seed(0)
+    block = ResidualBlock(before, 8, stride=2).train()
+    grid = torch.randn(2, before, 9, 12).to(memory_format=torch.channels_last).requires_grad_()
+    block(grid).square().sum().backward()
+
+    # In float64 torch computes convolutions without oneDNN.
+    weight = block.shortcut[0].weight.detach().double().requires_grad_()
+    precise = grid.detach().double().requires_grad_()
+    inner = block.inner.double()
+    kept = batch_norm(conv2d(precise, weight, stride=2), None, None, training=True)
+    (inner(precise) + kept).relu().square().sum().backward()
+    assert torch.allclose(block.shortcut[0].weight.grad.double(), weight.grad, atol=1e-4)
+    assert torch.allclose(grid.grad.double(), precise.grad, atol=1e-4)
+
+
+TRAIN_NARROW_BLOCK = """
+import torch
+from regard.models.encoders import resnet
+
+resnet.MIN_STRIDED_WIDTH = {min_width}
+block = resnet.ResidualBlock(4, 8, stride=2)
+for _ in range(20):
+    grid = torch.randn(32, 4, 32, 32).contiguous(memory_format=torch.channels_last)
+    block(grid).sum().backward()
+"""
+
+
+def has_trained_narrow_block(min_width):
+    """Return whether training in another process ends without a crash or an endless loop."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_CHECK_": "3"}
+    command = [sys.executable, "-c", TRAIN_NARROW_BLOCK.format(min_width=min_width)]
+    try:
+        return not subprocess.run(command, env=environment, timeout=60, check=False).returncode
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def test_training_of_a_narrow_block_does_not_corrupt_memory():
+    assert has_trained_narrow_block(MIN_STRIDED_WIDTH)
+    if has_trained_narrow_block(0):
+        pytest.skip("Strided 1 x 1 convolutions of oneDNN stay in bounds on this processor.")
 
 
 def test_plain_block_does_not_add_its_input():
