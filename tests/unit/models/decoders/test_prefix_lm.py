@@ -39,7 +39,8 @@ def as_one_text(model, source, targets):
 
         def attend(inputs, attention=attention):
             key_value = attention.project(inputs, positions)
-            return attention.attend(inputs, key_value, mask=order, key_positions=positions)[0]
+            queries = attention.split_heads(attention.query_map(inputs), positions)
+            return attention.attend(queries, key_value, mask=order, key_positions=positions)[0]
 
         states = block.feed_residual(block.self_residual(states, attend), block.feed_forward)
     return decoder.output(decoder.norm(states))
