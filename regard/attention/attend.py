@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.attention import short
 from regard.attention.masks import causal_mask
 from regard.core.dropout import dropout as drop
 from regard.core.module import Module
@@ -109,16 +108,9 @@ def attend(
     Returns:
         The context (B, H, Q, E), and the weights (B, H, Q, K) or None.
     """
-    if bias is None and not needs_weights and short.is_supported(queries, keys, mask):
-        return (
-            short.short_attention(
-                queries, keys, values, mask=mask, is_causal=is_causal, dropout=dropout
-            ),
-            None,
-        )
     num_queries, num_keys = queries.shape[-2], keys.shape[-2]
     is_square = num_queries == num_keys and mask is None and bias is None
-    is_explicit = needs_weights or _is_fused_slower(queries, dropout)
+    is_explicit = needs_weights or _is_fused_slower(queries, keys, dropout)
     if is_causal and num_queries > 1 and (is_explicit or not is_square):
         allowed = causal_mask(num_queries, num_keys, queries.device)
         mask = allowed if mask is None else mask & allowed
@@ -140,14 +132,24 @@ def attend(
     return context, None
 
 
-def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
-    """Return whether the explicit computation is faster than torch's fused kernel.
+MAX_EXPLICIT_LENGTH = 64
+"""Longest sequence whose attention compiled code computes explicitly on a GPU."""
+
+
+def _is_fused_slower(queries: Tensor, keys: Tensor, dropout: float) -> bool:
+    """Return whether the explicit computation is faster than torch's fused kernel in training.
 
     On a CPU, torch has no fused kernel with dropout, and the backward pass of the kernel without
-    dropout takes more than five times as long in bf16 as the explicit computation.
+    dropout takes more than five times as long in bf16 as the explicit computation. On a GPU, fused
+    kernels compute tiles of 64 or 128 positions, which are mostly padding if sequences are short;
+    compiled code fuses the explicit computation except for its matrix products.
     """
-    is_training = queries.device.type == "cpu" and queries.requires_grad
-    return is_training and (dropout > 0 or queries.dtype == torch.bfloat16)
+    if not queries.requires_grad:
+        return False
+    if queries.device.type == "cpu":
+        return dropout > 0 or queries.dtype == torch.bfloat16
+    is_short = max(queries.shape[-2], keys.shape[-2]) <= MAX_EXPLICIT_LENGTH
+    return is_short and torch.compiler.is_compiling()
 
 
 def _merge(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import torch
 
 from regard.tasks.generation.task import Predictor
-from regard.training.display import Display, Plan
-from regard.training.loop import Batches, Trainer, Validation
+from regard.training.logger import Logger
+from regard.training.loop import Trainer, Validation
+from regard.training.plan import Batches, Plan
 
 
 def synchronize(device: torch.device) -> None:
@@ -42,8 +43,8 @@ class _StopTraining(Exception):  # noqa: N818
     """Ends a training without saving it."""
 
 
-class _Turns(Display):
-    """Progress display that pauses the training loop between turns and measures the turns."""
+class _Turns(Logger):
+    """Logger that pauses the training loop between turns and measures the turns."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -100,7 +101,7 @@ class TrainerContender(Contender):
             batches=batches,
             loss=task.loss,
             validate=lambda: Validation(0.0),
-            display=self._turns,
+            loggers=[self._turns],
         )
         arguments = (trainer, torch.get_num_threads())
         self._thread = threading.Thread(target=self._train, args=arguments, daemon=True)

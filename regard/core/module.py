@@ -52,7 +52,7 @@ else:
     Linear, Embedding, Conv2d = nn.Linear, nn.Embedding, nn.Conv2d
 
 MIN_JOINT_ROWS = 512
-"""Fewer rows are not worth the concatenation of the weights."""
+"""With fewer rows, the concatenation of the weights takes longer than it saves."""
 
 
 def apply_jointly(layers: "Sequence[Linear]", inputs: Tensor) -> tuple[Tensor, ...]:

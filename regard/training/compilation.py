@@ -20,7 +20,7 @@ BLOCKS = "blocks"
 MEASURED_STEPS = (20, 40)
 """Steps between which the time of an eager step is measured."""
 MIN_SECONDS = 40.0
-"""Remaining seconds of eager steps that are worth a compilation of about 20 seconds."""
+"""Remaining seconds of eager steps from which a compilation of about 20 seconds saves time."""
 
 
 class Compiler:

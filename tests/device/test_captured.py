@@ -1,10 +1,8 @@
-"""Training steps on a GPU: captured, compiled and fused steps against eager ones."""
+"""Training steps on a GPU: captured and compiled steps against eager ones."""
 
 import pytest
 import torch
 
-from regard.attention import short
-from regard.attention.attend import masked_softmax, scaled_dot, weighted_sum
 from regard.data.batch import Batch
 from regard.runs.recipes import load_recipe
 from regard.tasks.generation.task import Predictor
@@ -86,45 +84,3 @@ def test_compiled_steps_equal_eager_steps_without_dropout(name):
         compiled.remove()
     assert captured._is_capturable
     assert torch.allclose(losses, expected, rtol=2e-2)
-
-
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(
-    ("num_queries", "num_keys", "dim"), [(7, 7, 32), (24, 24, 64), (60, 60, 64)]
-)
-def test_short_attention_equals_explicit_attention(num_queries, num_keys, dim, is_causal):
-    torch.manual_seed(0)
-    parts = [torch.randn(3, 4, n, dim, device=DEVICE) for n in (num_queries, num_keys, num_keys)]
-    ours = [part.bfloat16().requires_grad_() for part in parts]
-    theirs = [part.detach().double().requires_grad_() for part in ours]
-    mask = torch.arange(num_keys, device=DEVICE) < torch.tensor(
-        [[num_keys], [5], [3]], device=DEVICE
-    )
-    mask = mask[:, None, None]
-    assert short.is_supported(ours[0], ours[1], mask)
-    context = short.short_attention(*ours, mask=mask, is_causal=is_causal, dropout=0.0)
-    allowed = mask.expand(3, 1, num_queries, num_keys)
-    if is_causal:
-        allowed = allowed & torch.ones(num_queries, num_keys, device=DEVICE).tril().bool()
-    weights = masked_softmax(scaled_dot(theirs[0], theirs[1]), allowed)
-    expected = weighted_sum(weights, theirs[2])
-    assert torch.allclose(context.double(), expected, atol=3e-2)
-    gradient = torch.randn_like(context)
-    context.backward(gradient)
-    expected.backward(gradient.double())
-    for one, other in zip(ours, theirs, strict=True):
-        assert torch.allclose(one.grad.double(), other.grad, atol=5e-2, rtol=5e-2)
-
-
-def test_short_attention_drops_the_given_share_of_weights():
-    torch.manual_seed(0)
-    queries = torch.zeros(64, 8, 32, 32, device=DEVICE, dtype=torch.bfloat16, requires_grad=True)
-    values = torch.eye(32, device=DEVICE, dtype=torch.bfloat16).expand(64, 8, 32, 32)
-    context = short.short_attention(
-        queries, queries, values, mask=None, is_causal=False, dropout=0.3
-    )
-    # With equal scores and the identity as values, the context is the dropped weights.
-    assert (context == 0).float().mean().item() == pytest.approx(0.3, abs=0.01)
-    assert context.float().sum(-1).mean().item() == pytest.approx(1.0, abs=0.02)
-    again = short.short_attention(queries, queries, values, mask=None, is_causal=False, dropout=0.3)
-    assert not torch.equal(context, again)
