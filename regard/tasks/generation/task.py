@@ -1,6 +1,6 @@
 """Generation: a source in, a target of tokens out, by an encoder–decoder and a search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,14 @@ from regard.data.batching import (
     Sequences,
     limit_lengths,
 )
+from regard.data.corpus import Corpus, sample
 from regard.data.example import Alignment, Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
+from regard.data.text.token_cache import read_tokens
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
@@ -55,6 +57,9 @@ from regard.tasks.warm_start import encoder_weights, find_image_encoder, matchin
 from regard.training.loop import Validation
 from regard.training.losses import Loss
 
+MAX_FITTED = 500_000
+"""Maximum number of examples of a corpus to which vocabularies are fitted."""
+
 LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the maximum length in training "
     "(`data.batch.max_length`); they are not truncated."
@@ -66,13 +71,17 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     model: EncoderDecoder
     target: TextField
-    kept: Sequence[int] = ()
+    kept: Iterable[int] = ()
     """Indices of the training examples that are not too long."""
     _has_warned = False
 
     @classmethod
     def fit_fields(cls, recipe: Recipe, examples: Sequence[Example]) -> Fields:
-        """Fit the fields of source and target, or one vocabulary for both."""
+        """Fit the fields of source and target, or one vocabulary for both.
+
+        Those of a large corpus are fitted to a sample of its examples.
+        """
+        examples = sample(examples, MAX_FITTED, "The tokenizers are fitted")
         config, sources = recipe.data, [example.source for example in examples]
         if config.is_joint:
             assert isinstance(config.source, TokenizerConfig)
@@ -127,22 +136,27 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the training batches; pairs beyond the limit are dropped or truncated."""
+        shorten = None if self.reads_text else self.source.shorten
+        sources, targets = self._read_pairs(examples)
         sources, targets, self.kept = limit_lengths(
-            self.source.read_all([example.source for example in examples]),
-            self.target.read_all([example.target for example in examples]),
-            self.recipe.data.batch,
-            shorten=None if self.reads_text else self.source.shorten,
+            sources, targets, self.recipe.data.batch, shorten=shorten
         )
         check_positions(self.recipe.model, sources, targets)
         change = self.change_pairs(self.recipe.seed)
-        kept = [examples[row] for row in self.kept]
-        links = token_links(self, kept, sources=sources, targets=targets)
+        links = token_links(self, examples, self.kept, sources=sources, targets=targets)
         batches = self.pair_batches(sources, targets, change=change, links=links)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
             f"{100 * batches.padding_share():.0f} % of a batch is padding"
         )
         return batches
+
+    def _read_pairs(self, examples: Sequence[Example]) -> tuple[Items, Sequences]:
+        """Return the items of sources and targets; those of a corpus of texts are memory-mapped."""
+        if isinstance(examples, Corpus) and isinstance(self.source, TextField):
+            return read_tokens(examples, source=self.source, target=self.target)
+        sources = self.source.read_all([example.source for example in examples])
+        return sources, self.target.read_all([example.target for example in examples])
 
     def change_pairs(self, seed: int) -> Change | None:
         """Return a function that changes encoded pairs in every epoch, such as noise, or None."""
@@ -191,8 +205,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
-        sources = self.source.read_all([example.source for example in examples])
-        targets = self.target.read_all([example.target for example in examples])
+        sources, targets = self._read_pairs(examples)
         batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
         return list(batches.epoch(0))
 
