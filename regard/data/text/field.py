@@ -132,7 +132,11 @@ class TextField:
         return self.tokenizer.decode(ids)
 
     def _wrap(self, parts: Sequence[Sequence[int]]) -> list[int]:
-        return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
+        wrapped = [*self._start]
+        for part in parts:
+            wrapped += part
+            wrapped.append(self.tokenizer.eos)
+        return wrapped
 
 
 def tokenizer_file(name: str) -> str:

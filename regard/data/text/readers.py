@@ -149,7 +149,7 @@ def read_corpus(
     if size < LARGE_BYTES:
         return list(read())
     title = " and ".join(map(str, files))
-    with show_message(f"Looking for {title} in the cache"):
+    with show_message(f"Checking {title}"):
         contents = [f"{''.join(file.suffixes).lower()} {sha256(file)}" for file in files]
         key = f"{_CORPUS_FORMAT} {contents} {list(columns)} {on_error}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -10,6 +10,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -177,11 +178,9 @@ class Tokenizer:
 
     def _encode_by_words(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each distinct word once; a text has few words that no other text has."""
-        words = dict.fromkeys(word for text in texts for word in _split_at_spaces(text))
-        known = dict(zip(words, self._encode_all(words), strict=True))
-        return [
-            [index for word in _split_at_spaces(text) for index in known[word]] for text in texts
-        ]
+        words = dict.fromkeys(chain.from_iterable(map(_split_at_spaces, texts)))
+        known = dict(zip(words, self._encode_all(words), strict=True)).__getitem__
+        return [[*chain.from_iterable(map(known, _split_at_spaces(text)))] for text in texts]
 
     @property
     def digest(self) -> str:
