@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -145,8 +146,8 @@ def read_corpus(
     """
     read = partial(stream_examples, path, second, columns=columns, on_error=on_error)
     files = [Path(file) for file in (path, second) if file is not None]
-    size = sum(map(_text_bytes, files))
-    if size < LARGE_BYTES:
+    sizes = [*map(_text_bytes, files)]
+    if not all(sizes) or sum(sizes) < LARGE_BYTES:
         return list(read())
     title = " and ".join(map(str, files))
     with show_message(f"Checking {title}"):
@@ -160,8 +161,8 @@ def read_corpus(
 
 
 def _text_bytes(path: Path) -> int:
-    """Return the size of a text file, estimated if it is compressed; 0 if it is no file."""
-    if not path.is_file():
+    """Return the size of a text file, estimated if it is compressed; 0 if it cannot be read."""
+    if not (path.is_file() and os.access(path, os.R_OK)):
         return 0
     return path.stat().st_size * (_GZIP_RATIO if path.suffix.lower() == ".gz" else 1)
 

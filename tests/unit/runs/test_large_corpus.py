@@ -76,6 +76,11 @@ def test_two_large_files_are_read_line_by_line(large, tmp_path):
     assert list(corpus) == read_examples(*paths)
 
 
+def test_a_missing_second_file_is_reported(large, file, tmp_path):
+    with pytest.raises(DataError, match="missing.de does not exist"):
+        read_corpus(file, tmp_path / "missing.de")
+
+
 def test_a_small_file_is_a_list(file):
     assert isinstance(read_corpus(file), list)
 
