@@ -20,6 +20,9 @@ from regard.data.example import Example
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
+MAX_FITTED = 500_000
+"""Maximum number of examples of a corpus to which vocabularies are fitted."""
+
 # Without the checks and options of `json.dumps` and `json.loads`, which take most of their time.
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _decode = json.JSONDecoder().raw_decode

@@ -5,19 +5,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from regard.core.progress import counting
 from regard.data.cached_folder import find_or_build
 from regard.data.corpus import Array, Corpus, corpora_folder, open_array, to_offsets
+from regard.data.example import Example
 from regard.data.text.field import Text, TextField
 from regard.data.text.tokenizers import CHUNK
 from regard.data.token_ids import TokenIds
 
+
+class Encoder(Protocol):
+    """Field that encodes raw items."""
+
+    def read_all(self, raws: Sequence[Any], /) -> list[Any]:
+        """Convert raw items to items whose length is the number of positions they take."""
+
+
 _FORMAT = 1
 """Version of the token ids in the cache; another number invalidates them."""
+
+
+def encode_pairs(
+    examples: Sequence[Example], *, source: Encoder, target: TextField
+) -> tuple[Sequence[Any], Sequence[list[int]]]:
+    """Return the items of sources and targets; those of a corpus of texts are memory-mapped.
+
+    Args:
+        examples: The examples.
+        source: Field of the sources, of any modality.
+        target: Field of the targets.
+    """
+    if isinstance(examples, Corpus) and isinstance(source, TextField):
+        return read_tokens(examples, source=source, target=target)
+    sources = source.read_all([example.source for example in examples])
+    return sources, target.read_all([example.target for example in examples])
 
 
 def read_tokens(

@@ -21,14 +21,14 @@ from regard.data.batching import (
     Sequences,
     limit_lengths,
 )
-from regard.data.corpus import Corpus, sample
+from regard.data.corpus import MAX_FITTED, sample
 from regard.data.example import Alignment, Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
-from regard.data.text.token_cache import read_tokens
+from regard.data.text.token_cache import encode_pairs
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
@@ -57,9 +57,6 @@ from regard.tasks.warm_start import encoder_weights, find_image_encoder, matchin
 from regard.training.loop import Validation
 from regard.training.losses import Loss
 
-MAX_FITTED = 500_000
-"""Maximum number of examples of a corpus to which vocabularies are fitted."""
-
 LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the maximum length in training "
     "(`data.batch.max_length`); they are not truncated."
@@ -77,10 +74,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     @classmethod
     def fit_fields(cls, recipe: Recipe, examples: Sequence[Example]) -> Fields:
-        """Fit the fields of source and target, or one vocabulary for both.
-
-        Those of a large corpus are fitted to a sample of its examples.
-        """
+        """Fit the fields of source and target, or one vocabulary for both."""
         examples = sample(examples, MAX_FITTED, "The tokenizers are fitted")
         config, sources = recipe.data, [example.source for example in examples]
         if config.is_joint:
@@ -137,9 +131,10 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the training batches; pairs beyond the limit are dropped or truncated."""
         shorten = None if self.reads_text else self.source.shorten
-        sources, targets = self._read_pairs(examples)
         sources, targets, self.kept = limit_lengths(
-            sources, targets, self.recipe.data.batch, shorten=shorten
+            *encode_pairs(examples, source=self.source, target=self.target),
+            self.recipe.data.batch,
+            shorten=shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         change = self.change_pairs(self.recipe.seed)
@@ -150,13 +145,6 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             f"{100 * batches.padding_share():.0f} % of a batch is padding"
         )
         return batches
-
-    def _read_pairs(self, examples: Sequence[Example]) -> tuple[Items, Sequences]:
-        """Return the items of sources and targets; those of a corpus of texts are memory-mapped."""
-        if isinstance(examples, Corpus) and isinstance(self.source, TextField):
-            return read_tokens(examples, source=self.source, target=self.target)
-        sources = self.source.read_all([example.source for example in examples])
-        return sources, self.target.read_all([example.target for example in examples])
 
     def change_pairs(self, seed: int) -> Change | None:
         """Return a function that changes encoded pairs in every epoch, such as noise, or None."""
@@ -205,7 +193,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
-        sources, targets = self._read_pairs(examples)
+        sources, targets = encode_pairs(examples, source=self.source, target=self.target)
         batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
         return list(batches.epoch(0))
 
