@@ -1,7 +1,7 @@
 """Batches of examples of similar length under a token budget, in a resumable order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
@@ -14,9 +14,10 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.batch import Batch, map_tensors
 from regard.data.example import Alignment
+from regard.data.token_ids import Lengths, lengths_of, select, truncate
 
-Sequences = list[list[int]]
-Items = list[Any]
+Sequences = Sequence[list[int]]
+Items = Sequence[Any]
 """Items of a field; the length of an item is the number of positions it takes."""
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 AnyBatch = TypeVar("AnyBatch", covariant=True)
@@ -116,15 +117,15 @@ class PairBatches(PlannedBatches[AnyBatch]):
                 f"but there are {len(self.sources):,} and {len(self.targets):,}."
             )
         at_least("seed", self.seed, 0)
-        self._source_lengths = np.array([len(ids) for ids in self.sources])
-        self._target_lengths = np.array([*map(self.target_length, self.targets)])
+        self._source_lengths = lengths_of(self.sources)
+        self._target_lengths = self.target_lengths(self.targets)
         self._longer = np.maximum(self._source_lengths, self._target_lengths)
         self._planned: tuple[int, list[Rows]] = (-1, [])
 
     @staticmethod
-    def target_length(target: Any) -> int:
-        """Return the number of positions of a target."""
-        return len(target)
+    def target_lengths(targets: Sequence[Any]) -> Lengths:
+        """Return the number of positions of each target."""
+        return lengths_of(targets)
 
     def padding_share(self, number: int = 0) -> float:
         """Return the share of positions, source and target, that are padding."""
@@ -247,7 +248,7 @@ def limit_lengths(
     config: BatchConfig,
     *,
     shorten: Callable[[Any, int], Any] | None = None,
-) -> tuple[Items, Sequences, list[int]]:
+) -> tuple[Items, Sequences, Iterable[int]]:
     """Drop or truncate pairs with a side longer than `max_length`, and log their number.
 
     Args:
@@ -261,26 +262,21 @@ def limit_lengths(
         token, the end token.
     """
     limit = config.max_length
-    pairs = list(zip(sources, targets, strict=True))
-    fits = [len(source) <= limit and len(target) <= limit for source, target in pairs]
-    num_long = fits.count(False)
-    if num_long:
-        action = "dropped" if config.too_long == "drop" else "truncated"
-        logger.warning(
-            f"{action} {num_long:,} of {len(pairs):,} pairs with a side of over {limit} tokens "
-            "(`max_length`)"
-        )
+    fits = (lengths_of(sources) <= limit) & (lengths_of(targets) <= limit)
+    if fits.all():
+        return sources, targets, range(len(fits))
+    action = "dropped" if config.too_long == "drop" else "truncated"
+    logger.warning(
+        f"{action} {len(fits) - int(fits.sum()):,} of {len(fits):,} pairs with a side of over "
+        f"{limit} tokens (`max_length`)"
+    )
     if config.too_long == "truncate":
-        sources = [(shorten or _shorten)(source, limit) for source in sources]
-        return sources, [_shorten(target, limit) for target in targets], list(range(len(pairs)))
-    rows = [row for row, does_fit in enumerate(fits) if does_fit]
-    if not rows:
+        shortened = [shorten(one, limit) for one in sources] if shorten else None
+        return shortened or truncate(sources, limit), truncate(targets, limit), range(len(fits))
+    rows = np.flatnonzero(fits)
+    if not len(rows):
         raise DataError(
-            f"Every one of the {len(pairs):,} pairs has a side of over {limit} tokens. "
+            f"Every one of the {len(fits):,} pairs has a side of over {limit} tokens. "
             "Raise `max_length`, or set `too_long` to 'truncate'."
         )
-    return [sources[row] for row in rows], [targets[row] for row in rows], rows
-
-
-def _shorten(ids: list[int], limit: int) -> list[int]:
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+    return select(sources, rows), select(targets, rows), rows

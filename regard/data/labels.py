@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from regard.core.files import read_json, write_json
 from regard.core.tables import did_you_mean, one_of
 from regard.data.batch import Values, map_tensors, move
 from regard.data.batching import Items, PairBatches, Rows
+from regard.data.token_ids import Lengths
 
 
 class LabelField:
@@ -87,9 +89,9 @@ class LabelledBatches(PairBatches[LabelledBatch]):
     """Batches of encoded sources with labels as targets."""
 
     @staticmethod
-    def target_length(target: Any) -> int:
-        """Return the length of a label: one."""
-        return 1
+    def target_lengths(targets: Sequence[Any]) -> Lengths:
+        """Return the length of each label: one."""
+        return np.ones(len(targets), np.int64)
 
     def stack(self, rows: Rows, number: int) -> LabelledBatch:
         """Return the batch of some sources with their labels."""

@@ -29,7 +29,7 @@ from regard.data.media import Medium, resolve
 from regard.data.standardize import StandardizedField
 from regard.data.text.field import TOKENIZER, TextField
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.readers import OnError, read_examples
+from regard.data.text.readers import OnError, read_corpus
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
 from regard.data.video.field import VideoConfig, VideoField
@@ -94,10 +94,10 @@ class Modality:
     """Function that loads the field from a run folder."""
     files: tuple[str, ...]
     """Names of the files in a run folder that the field writes."""
-    read_pairs: Callable[..., list[Example]]
+    read_pairs: Callable[..., Sequence[Example]]
     """Reader of a file of sources and targets: `(path, second, *, columns)`; the keyword `on_error`
     is only given if it is 'skip'."""
-    read_labelled: Callable[..., list[Example]]
+    read_labelled: Callable[..., Sequence[Example]]
     """Reader of a file, or a folder, of sources with labels: `(path, second)`, and `on_error`."""
     read_sources: Callable[[str], Iterable[Any]]
     """Reader of a file, a folder or a list of sources without targets."""
@@ -105,8 +105,8 @@ class Modality:
     """Function that converts a source of a labelled example, or a line, to a raw item."""
     is_name: Callable[[object], bool] = lambda source: False
     """Function that detects names of items of this modality without opening files."""
-    drop_unreadable: Callable[[list[Example], Any], list[Example]] = lambda examples, config: (
-        examples
+    drop_unreadable: Callable[[Sequence[Example], Any], Sequence[Example]] = (
+        lambda examples, config: examples
     )
     """Function that drops examples with unreadable sources, and logs their number."""
     merges_references: bool = False
@@ -140,13 +140,13 @@ def _read_texts(
     *,
     columns: Sequence[str] = (),
     on_error: OnError = "stop",
-) -> list[Example]:
-    return _check_texts(path, read_examples(path, second, columns=columns, on_error=on_error))
+) -> Sequence[Example]:
+    return _check_texts(path, read_corpus(path, second, columns=columns, on_error=on_error))
 
 
 def _read_labelled_texts(
     path: str, second: str | None = None, *, on_error: OnError = "stop"
-) -> list[Example]:
+) -> Sequence[Example]:
     return _check_texts(path, read_labelled(path, second, on_error=on_error))
 
 
@@ -167,7 +167,7 @@ def check_sources(path: str, sources: Iterator[str]) -> Iterator[str]:
     return chain(first, sources)
 
 
-def _check_texts(path: str, examples: list[Example]) -> list[Example]:
+def _check_texts(path: str, examples: Sequence[Example]) -> Sequence[Example]:
     """Return examples of text; raise `DataError` if most sources or targets name files."""
     first = examples[:NUM_DETECTED]
     sources = [one.source for one in first if isinstance(one.source, str)]
@@ -269,12 +269,12 @@ def read_any_pairs(
     *,
     columns: Sequence[str] = (),
     on_error: OnError = "stop",
-) -> list[Example]:
+) -> Sequence[Example]:
     """Read a folder with one subfolder for each label, or a file of pairs, of any modality."""
     if second is None and Path(path).is_dir():
         return _medium_of(Path(path)).read_label_folders(path)
     next((medium for medium in MEDIA if medium.is_name(path)), IMAGE_FILES).check_is_table(path)
-    examples = read_examples(path, second, columns=columns, on_error=on_error)
+    examples = read_corpus(path, second, columns=columns, on_error=on_error)
     return _check_texts(path, examples) if detect_modality(examples).name == "text" else examples
 
 

@@ -2,14 +2,22 @@
 
 import hashlib
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.core.config import at_least, within
 from regard.core.errors import DataError
+from regard.core.progress import track
+from regard.data.corpus import Corpus, without_rows
 from regard.data.example import Example
+
+Hashes = NDArray[np.uint64]
+Rows = NDArray[np.int64]
 
 MIN_SOURCES = 10
 """Minimum number of distinct sources for a split; with fewer, held-out scores are unreliable."""
@@ -22,13 +30,14 @@ MAX_SHARE = 0.4
 class Splits:
     """Training, validation and test examples."""
 
-    train: list[Example]
+    train: Sequence[Example]
+    """A list, or the corpus of a large file."""
     valid: list[Example]
     test: list[Example]
     note: str
     """Origin of the data and method of the split, in one line."""
 
-    def map(self, change: Callable[[list[Example]], list[Example]]) -> "Splits":
+    def map(self, change: Callable[[Sequence[Example]], list[Example]]) -> "Splits":
         """Return the splits with `change` applied to each part."""
         return Splits(change(self.train), change(self.valid), change(self.test), self.note)
 
@@ -58,20 +67,22 @@ def split_by_source(
     within("valid_share", valid_share, low=0.0, high=MAX_SHARE)
     within("test_share", test_share, low=0.0, high=MAX_SHARE)
     at_least("max_examples", max_examples, 1)
-    sources = [_normalize(example.source) for example in examples]
-    sizes = Counter(sources)
-    if len(sizes) < MIN_SOURCES:
+    hashes = hash_sources(examples, seed)
+    sources, sizes = np.unique(hashes, return_counts=True)
+    if len(sources) < MIN_SOURCES:
         raise DataError(
             f"A split needs at least {MIN_SOURCES} distinct sources, "
-            f"but there are {len(sizes)}. Give more data, or validation and test files."
+            f"but there are {len(sources)}. Give more data, or validation and test files."
         )
-    remaining = {s: sizes[s] for s in sorted(sizes, key=lambda source: hash_text(source, seed))}
-    in_test = _take(remaining, min(max_examples, round(test_share * len(examples))))
-    in_valid = _take(remaining, min(max_examples, round(valid_share * len(examples))))
-    pairs = list(zip(sources, examples, strict=True))
-    train = [example for source, example in pairs if source in remaining]
-    valid = _select(pairs, in_valid)
-    test = _select(pairs, in_test)
+    in_test = _take(sizes, min(max_examples, round(test_share * len(examples))))
+    in_valid = _take(sizes, min(max_examples, round(valid_share * len(examples))))
+    test_rows, valid_rows = (
+        _find_rows(hashes, sources[in_test]),
+        _find_rows(hashes, sources[in_valid]),
+    )
+    train = without_rows(examples, np.union1d(test_rows, valid_rows))
+    valid = [examples[row] for row in valid_rows.tolist()]
+    test = [examples[row] for row in test_rows.tolist()]
     note = (
         f"split by source side: {len(train):,} train, {len(valid):,} valid, {len(test):,} test; "
         "no source is shared"
@@ -80,17 +91,21 @@ def split_by_source(
 
 
 def drop_overlap(
-    train: Iterable[Example], held_out: Iterable[Example]
-) -> tuple[list[Example], int]:
+    train: Sequence[Example], held_out: Sequence[Example], *, seed: int = 0
+) -> tuple[Sequence[Example], int]:
     """Drop the training examples whose source is also held out.
+
+    Args:
+        train: Training examples.
+        held_out: Validation and test examples.
+        seed: Seed of the split; the hashes of a corpus are computed once for each seed.
 
     Returns:
         The remaining training examples, and the number of dropped ones.
     """
-    held_out_sources = {_normalize(example.source) for example in held_out}
-    train = list(train)
-    kept = [example for example in train if _normalize(example.source) not in held_out_sources]
-    return kept, len(train) - len(kept)
+    held_out_sources = np.unique(hash_sources(held_out, seed))
+    rows = np.sort(_find_rows(hash_sources(train, seed), held_out_sources))
+    return without_rows(train, rows), len(rows)
 
 
 def merge_references(examples: Iterable[Example]) -> list[Example]:
@@ -134,26 +149,55 @@ def hash_text(source: str, seed: int) -> bytes:
     return hashlib.blake2b(f"{seed} {source}".encode(), digest_size=8).digest()
 
 
-def _select(pairs: Sequence[tuple[str, Example]], sources: Sequence[str]) -> list[Example]:
-    """Return the examples of some sources, in the order of the sources."""
-    ranks = {source: rank for rank, source in enumerate(sources)}
-    selected = [(ranks[source], example) for source, example in pairs if source in ranks]
-    return [example for _, example in sorted(selected, key=lambda pair: pair[0])]
+def hash_sources(examples: Sequence[Example], seed: int) -> Hashes:
+    """Return the hash of each source; sources that count as the same have the same hash."""
+    if isinstance(examples, Corpus):
+        return examples.array(f"source-hashes-{seed}", partial(_hash_all, seed=seed))
+    return _hash_all(examples, seed=seed)
 
 
-def _take(remaining: dict[str, int], num: int) -> list[str]:
-    """Remove and return sources with `num` examples in all; at least one source."""
-    taken: list[str] = []
+def _hash_all(examples: Sequence[Example], *, seed: int) -> Hashes:
+    hashes = (
+        int.from_bytes(hash_text(_normalize(example.source), seed))
+        for example in track(examples, "Hashing sources", total=len(examples))
+    )
+    return np.fromiter(hashes, np.uint64, len(examples))
+
+
+def _find_rows(hashes: Hashes, sources: Hashes) -> Rows:
+    """Return the rows whose hash is one of some sources, in the order of the sources.
+
+    Args:
+        hashes: Hash of each example.
+        sources: Hashes of the sources, in ascending order.
+    """
+    if not len(sources):
+        return np.zeros(0, np.int64)
+    ranks = np.searchsorted(sources, hashes).clip(max=len(sources) - 1)
+    rows = np.flatnonzero(sources[ranks] == hashes)
+    return rows[np.argsort(ranks[rows], kind="stable")]
+
+
+def _take(sizes: Rows, num: int) -> list[int]:
+    """Take sources with `num` examples in all, and at least one source; set their sizes to 0.
+
+    Args:
+        sizes: Number of examples of each source; 0 if the source was taken before.
+        num: Number of examples.
+
+    Returns:
+        Indexes of the sources.
+    """
+    taken: list[int] = []
     left = num
-    for source, size in list(remaining.items()):
+    for index, size in enumerate(sizes):
         if left <= 0:
             break
-        if size <= left:
-            taken.append(source)
-            left -= size
+        if 0 < size <= left:
+            taken.append(index)
+            left -= int(size)
     if not taken:
         # Every source has more than `num` examples: take the one with the fewest.
-        taken.append(min(remaining, key=lambda source: remaining[source]))
-    for source in taken:
-        del remaining[source]
+        taken.append(int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin()))
+    sizes[taken] = 0
     return taken

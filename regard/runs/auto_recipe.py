@@ -7,11 +7,12 @@ from typing import Any
 import torch
 
 from regard.core.errors import ConfigError
+from regard.data.corpus import sample
 from regard.data.example import Example
 from regard.data.modality import detect_modality
 from regard.data.text.field import texts_of
 from regard.metrics.table import ERROR_RATES
-from regard.runs.auto_tokens import WORD_LIMIT, TokenChoice, choose_tokens
+from regard.runs.auto_tokens import MAX_INSPECTED, WORD_LIMIT, TokenChoice, choose_tokens
 
 SMALL_DATA = 10_000
 """Number of examples below which the number of steps is fixed, and a small model is enough."""
@@ -73,8 +74,14 @@ def choose_recipe(
         )
     if modality in CHOOSERS:
         return CHOOSERS[modality](examples, device)
-    source = choose_tokens([text for example in examples for text in texts_of(example.source)])
-    target = choose_tokens([example.target for example in examples])
+    sampled = sample(examples, MAX_INSPECTED)
+    source, target = (
+        choose_tokens(texts, num_per_text=len(examples) // len(sampled))
+        for texts in (
+            [text for example in sampled for text in texts_of(example.source)],
+            [example.target for example in sampled],
+        )
+    )
     metric = metric or target.metrics[0]
     given = [one.partition("=")[0] for one in overrides]
     reasons = [

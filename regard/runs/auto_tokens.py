@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.core.logging import logger
+from regard.data.corpus import sample
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.field import texts_of
@@ -32,6 +33,9 @@ SUBWORD_SIZES = {10_000: 4_000, 1_000_000: 8_000}
 MAX_SUBWORDS = 32_000
 """Vocabulary size of subwords for more texts; about that of Vaswani et al. 2017."""
 
+MAX_INSPECTED = 200_000
+"""Maximum number of examples of a corpus by which tokens are chosen."""
+
 MAX_HELD_OUT = 2_000
 """Largest number of validation texts to count unknown tokens in."""
 
@@ -46,8 +50,13 @@ class TokenChoice:
     reason: str
 
 
-def choose_tokens(texts: Sequence[str]) -> TokenChoice:
-    """Choose the kind and number of tokens by the words of the training data."""
+def choose_tokens(texts: Sequence[str], *, num_per_text: int = 1) -> TokenChoice:
+    """Choose the kind and number of tokens by the words of the training data.
+
+    Args:
+        texts: The texts, or a sample of them.
+        num_per_text: Number of texts of the training data that each of these stands for.
+    """
     words = [text.split() for text in texts]
     distinct = Counter(word for line in words for word in line)
     mean_words = sum(map(len, words)) / len(words)
@@ -67,7 +76,7 @@ def choose_tokens(texts: Sequence[str]) -> TokenChoice:
         reason = f"only {len(distinct):,} distinct words"
         return TokenChoice("word", 4 * WORD_LIMIT, metrics, reason)
     reason = f"{len(distinct):,} distinct words, {num_once:,} of them once"
-    return TokenChoice("bpe", subword_size(len(texts)), metrics, reason)
+    return TokenChoice("bpe", subword_size(num_per_text * len(texts)), metrics, reason)
 
 
 def fit_tokens(recipe: Recipe, splits: Splits, overrides: Sequence[str]) -> Recipe:
@@ -103,11 +112,13 @@ def _fit(
     config: TokenizerConfig, splits: Splits, sides: Sequence[str]
 ) -> tuple[TokenizerConfig, str]:
     """Return the settings of tokens that fit the sides of the data, and the reason for a change."""
-    train = {side: _texts(splits.train, side) for side in sides}
+    sampled = sample(splits.train, MAX_INSPECTED)
+    train = {side: _texts(sampled, side) for side in sides}
     texts = [text for side in sides for text in train[side]]
     held_out = [text for side in sides for text in _texts(splits.valid, side)[:MAX_HELD_OUT]]
     num_subwords = subword_size(len(splits.train))
-    choices = [choose_tokens(train[side]) for side in sides]
+    num_per_text = len(splits.train) // len(sampled)
+    choices = [choose_tokens(train[side], num_per_text=num_per_text) for side in sides]
     chosen, why = choices[0], choices[0].reason.removeprefix("only ")
     if config.kind in SUBWORDS:
         if any(choice.kind in ("bpe", "word") for choice in choices):

@@ -1,7 +1,7 @@
 """Training of a run: from a data set or a file of pairs to a run folder."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import default_logging, logger
+from regard.data.corpus import Corpus, sample
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.data.text.readers import write_examples
+from regard.runs.auto_tokens import MAX_INSPECTED
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
@@ -191,7 +193,7 @@ def read_run_data(folder: Path, task: Task[Any]) -> Splits:
     # Older runs do not list validation and test data; a different split fails the check below.
     data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
     splits = task.read(data, valid, test, config=task.recipe.data)
-    if about["data_fingerprint"] != _fingerprint(splits):
+    if not _has_fingerprint(splits, about["data_fingerprint"]):
         raise CheckpointError(
             f"{' '.join(data)} has changed since {folder} was trained on it. "
             "Restore the data, or train again."
@@ -207,7 +209,7 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
         kind = task_class(recipe)
         return kind.prepare(recipe, splits.train, device=device, init_from=init_from)
     about = read_config(request.out)["about"]
-    if about["data_fingerprint"] != _fingerprint(splits):
+    if not _has_fingerprint(splits, about["data_fingerprint"]):
         raise CheckpointError(
             f"{request.out} was trained on other data than {' '.join(request.data)}. "
             "Resume with the same data."
@@ -238,16 +240,32 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
-        "has_turns": has_turns(example.source for example in splits.train),
+        "has_turns": has_turns(example.source for example in sample(splits.train, MAX_INSPECTED)),
     }
     initialize_folder(request.out, task, about)
     write_examples(request.out / TEST, splits.test)
 
 
 def _fingerprint(splits: Splits) -> str:
-    digest = hashlib.sha256()
-    for side in (splits.train, splits.valid, splits.test):
-        for example in side:
+    """Return a checksum of the data; that of a corpus is known without reading its examples."""
+    if isinstance(splits.train, Corpus):
+        return _hash_examples([], splits.valid, splits.test, prefix=splits.train.digest)
+    return _hash_examples(splits.train, splits.valid, splits.test)
+
+
+def _has_fingerprint(splits: Splits, fingerprint: str) -> bool:
+    """Return whether data has the checksum of a run."""
+    if fingerprint == _fingerprint(splits):
+        return True
+    # A run of an earlier version, or one whose file was too small for a corpus.
+    is_corpus = isinstance(splits.train, Corpus)
+    return is_corpus and fingerprint == _hash_examples(splits.train, splits.valid, splits.test)
+
+
+def _hash_examples(*parts: Iterable[Example], prefix: str = "") -> str:
+    digest = hashlib.sha256(prefix.encode())
+    for part in parts:
+        for example in part:
             digest.update(f"{example.source}\t{example.target}\n".encode())
         digest.update(b"\0")
     return digest.hexdigest()

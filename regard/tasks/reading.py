@@ -1,12 +1,13 @@
 """Read files and built-in data sets as training, validation and test splits without overlap."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.corpus import join
 from regard.data.datasets.catalog import DATASETS, Reader, find_data
 from regard.data.datasets.texts import read_text, split_text
 from regard.data.example import Example
@@ -55,10 +56,10 @@ def read_pairs(
         split = split_by_source(_keep_readable(loaded, config), seed=seed)
         note = split.note
         # If a split is given as a file, its share of the data stays in the training data.
-        train = split.train + (split.valid if valid else []) + (split.test if test else [])
+        train = join(split.train, (split.valid if valid else []) + (split.test if test else []))
         valid_split = valid_split or _hold_out(split.valid, config)
         test_split = test_split or _hold_out(split.test, config)
-    train, num_dropped = drop_overlap(train, [*valid_split, *test_split])
+    train, num_dropped = drop_overlap(train, [*valid_split, *test_split], seed=seed)
     if not train:
         raise DataError(
             f"Nothing is left to train on: all {num_dropped:,} training pairs have a source "
@@ -85,8 +86,8 @@ def read_split(
     return _hold_out(_choose_split(loaded, split), config)
 
 
-def _choose_split(loaded: Splits | list[Example], split: str) -> list[Example]:
-    chosen: list[Example] = getattr(loaded, split) if isinstance(loaded, Splits) else loaded
+def _choose_split(loaded: Splits | Sequence[Example], split: str) -> Sequence[Example]:
+    chosen: Sequence[Example] = getattr(loaded, split) if isinstance(loaded, Splits) else loaded
     return chosen
 
 
@@ -105,19 +106,19 @@ def _labelled_reader(config: BaseDataConfig) -> Reader:
     return skip_errors(find_modality(config).read_labelled, config)
 
 
-def skip_errors(read: Callable[..., list[Example]], config: BaseDataConfig) -> Reader:
+def skip_errors(read: Callable[..., Sequence[Example]], config: BaseDataConfig) -> Reader:
     """Return a reader of files that skips lines without a pair if the data settings say so."""
     # Readers of modalities from outside the package need not have this option.
     return read if config.on_error == "stop" else partial(read, on_error=config.on_error)
 
 
-def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+def _hold_out(examples: Sequence[Example], config: BaseDataConfig) -> list[Example]:
     """Return held-out examples; each image or recording occurs once, with all its references."""
-    examples = _keep_readable(examples, config)
+    examples = list(_keep_readable(examples, config))
     return merge_references(examples) if find_modality(config).merges_references else examples
 
 
-def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+def _keep_readable(examples: Sequence[Example], config: BaseDataConfig) -> Sequence[Example]:
     """Drop unreadable examples; raise if the formats of many are not read, unless set to skip."""
     medium = find_modality(config).medium
     if medium is not None and config.on_error == "stop":
@@ -126,7 +127,7 @@ def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Exam
     return drop_unreadable(examples, config)
 
 
-def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+def drop_unreadable(examples: Sequence[Example], config: BaseDataConfig) -> Sequence[Example]:
     """Drop examples whose source cannot be read, and log how many; text is never dropped."""
     return find_modality(config).drop_unreadable(examples, getattr(config, "source", None))
 
@@ -216,10 +217,10 @@ def read_text_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list
     """Read all of a text file, or one split (`valid`, `test`) of a built-in data set."""
     if not paths:
         return []
-    return _choose_split(_find_text(paths, split, seed=config.seed), split)
+    return list(_choose_split(_find_text(paths, split, seed=config.seed), split))
 
 
-def _find_text(paths: Paths, option: str, *, seed: int) -> Splits | list[Example]:
+def _find_text(paths: Paths, option: str, *, seed: int) -> Splits | Sequence[Example]:
     if len(paths) > 1:
         raise ConfigError(
             f"A text must be one file, but `{option}` has {len(paths)}: {', '.join(paths)}."

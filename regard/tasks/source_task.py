@@ -51,7 +51,7 @@ class SourceTask(Task[AnyRecipe]):
         return self.source_field.read_all([self.parse_source(source) for source in sources])
 
     def item_batches(
-        self, items: list[Any], targets: Sequence[Any], *, is_shuffled: bool = False
+        self, items: Sequence[Any], targets: Sequence[Any], *, is_shuffled: bool = False
     ) -> LabelledBatches:
         """Return items of the source field with their targets as batches."""
         return LabelledBatches(

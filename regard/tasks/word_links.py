@@ -12,7 +12,7 @@ from regard.data.text.tokenizers import split_words
 from regard.metrics.text.alignment import parse_pharaoh
 
 
-def add_links(loaded: Splits | list[Example], path: str) -> Splits | list[Example]:
+def add_links(loaded: Splits | Sequence[Example], path: str) -> Splits | Sequence[Example]:
     """Return data with the word alignments of a Pharaoh file, sure and possible links alike.
 
     Args:

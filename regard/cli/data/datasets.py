@@ -121,7 +121,7 @@ def links(
     if examples is None:
         read = partial(read_any_pairs, columns=split_columns(columns) or ())
         loaded = find_data(data, data2, seed=seed, read=read)
-        examples = loaded.train if isinstance(loaded, Splits) else loaded
+        examples = list(loaded.train if isinstance(loaded, Splits) else loaded)
     require_texts(examples)
     sides = [(example.source.split(), example.target.split()) for example in examples]
     if reverse:

@@ -1,7 +1,7 @@
 """Built-in data sets by name: the table of their loaders, and `find_data`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
 from regard.data.text.readers import read_examples
 
-Reader = Callable[[str, str | None], list[Example]]
+Reader = Callable[[str, str | None], Sequence[Example]]
 
 _LABEL_FILTER = re.compile(r"(?:(?P<before>.*),)?(?P<mode>only|without)=(?P<labels>.*)")
 
@@ -45,7 +45,7 @@ class Dataset:
 
 def find_data(
     data: str, second: str | None = None, *, seed: int = 0, read: Reader = read_examples
-) -> Splits | list[Example]:
+) -> Splits | Sequence[Example]:
     """Load a built-in data set by its name, or read the examples of a file.
 
     Args:
@@ -57,7 +57,7 @@ def find_data(
         read: Function that reads files: `(path, second)` → examples.
 
     Returns:
-        Splits for a data set; an unsplit list of examples for files.
+        Splits for a data set; unsplit examples for files.
     """
     name, _, argument = data.partition(":")
     if second is None and is_builtin(data):

@@ -4,7 +4,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,11 +58,11 @@ def split_source(source: Text) -> tuple[str, ...]:
     return tuple(source.split("\t")) if isinstance(source, str) else source
 
 
-def _read_tsv(name: str, lines: list[str]) -> Numbered:
+def _read_tsv(name: str, lines: Iterable[str]) -> Numbered:
     return _read_labels(read_tsv(name, lines))
 
 
-def _read_csv(name: str, lines: list[str]) -> Numbered:
+def _read_csv(name: str, lines: Iterable[str]) -> Numbered:
     return _read_labels(read_csv(name, lines))
 
 

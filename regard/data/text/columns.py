@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from regard.core.errors import ConfigError, DataError
@@ -99,18 +99,18 @@ def as_nonempty_source(texts: Sequence[str]) -> str | tuple[str, ...]:
     return as_source([text for text in texts if text] or [""])
 
 
-def read_tsv_pairs(name: str, lines: list[str], *, columns: Sequence[str] = ()) -> Numbered:
+def read_tsv_pairs(name: str, lines: Iterable[str], *, columns: Sequence[str] = ()) -> Numbered:
     """Read lines of tab-separated columns, below a header if the first line is one."""
     remedy = "name its columns: `--columns {}`"
     return _read_pairs(read_tsv(name, lines, names=find_titles(columns), remedy=remedy), columns)
 
 
-def read_csv_pairs(name: str, lines: list[str], *, columns: Sequence[str] = ()) -> Numbered:
+def read_csv_pairs(name: str, lines: Iterable[str], *, columns: Sequence[str] = ()) -> Numbered:
     """Read rows of a CSV file, below a header unless the first row is a pair."""
     return _read_pairs(read_csv(name, lines, names=find_titles(columns)), columns)
 
 
-def read_two_columns(name: str, lines: list[str]) -> Numbered:
+def read_two_columns(name: str, lines: Iterable[str]) -> Numbered:
     """Read source and target from the first two columns of lines without a header."""
     return read_rows(Table(name, "\t", [], split_lines(lines), []), ([0], [1]))
 
@@ -218,7 +218,9 @@ def _describe(table: Table, indexes: Sequence[int], predicates: tuple[str, str])
 
 def one_line(text: str) -> str:
     """Join the lines of a text with spaces."""
-    return re.sub(r"[\r\n]+", " ", text).strip()
+    if "\n" in text or "\r" in text:
+        text = re.sub(r"[\r\n]+", " ", text)
+    return text.strip()
 
 
 def read_rows(table: Table, chosen: Chosen, *, maximum: int = 0) -> Numbered:

@@ -61,6 +61,11 @@ class TextField:
         """Vocabulary size."""
         return self.tokenizer.vocab_size
 
+    @property
+    def digest(self) -> str:
+        """Checksum of the encoding; fields with the same one encode every text equally."""
+        return f"{type(self).__name__} {self._start} {self.tokenizer.digest}"
+
     def read(self, raw: Text) -> list[int]:
         """Encode one text, or several together, as token ids with end tokens."""
         return self._wrap([self.tokenizer.encode(part) for part in texts_of(raw)])
@@ -127,7 +132,11 @@ class TextField:
         return self.tokenizer.decode(ids)
 
     def _wrap(self, parts: Sequence[Sequence[int]]) -> list[int]:
-        return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
+        wrapped = [*self._start]
+        for part in parts:
+            wrapped += part
+            wrapped.append(self.tokenizer.eos)
+        return wrapped
 
 
 def tokenizer_file(name: str) -> str:

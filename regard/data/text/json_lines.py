@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from regard.core.errors import DataError
@@ -35,7 +36,7 @@ def find_json_pair(table: Table) -> Chosen:
 
 def read_json_lines(
     name: str,
-    lines: list[str],
+    lines: Iterable[str],
     *,
     join: Callable[[list[str]], Any] = " ".join,
     names: Sequence[str] = (),
@@ -51,7 +52,9 @@ def read_json_lines(
         find: Function that finds the keys of sources and target if they are not given.
     """
     keys: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    remaining = iter(lines)
+    first = list(islice(remaining, _NUM_INSPECTED))
+    for number, line in enumerate(chain(first, remaining), start=1):
         if not line.strip():
             continue
         location = f"{name}, line {number:,},"
@@ -59,7 +62,7 @@ def read_json_lines(
         try:
             record = parse_record(line, location)
             if not keys and number <= _NUM_INSPECTED:
-                keys = _find_keys(name, record.as_table(location, lines), names=names, find=find)
+                keys = _find_keys(name, record.as_table(location, first), names=names, find=find)
             converted = _to_example(record, keys, location, join=join)
         except DataError as error:
             converted = error

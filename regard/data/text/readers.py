@@ -1,16 +1,20 @@
 """Readers of aligned files, TSV, CSV and JSON lines as examples, and a writer of JSON lines."""
 
+import hashlib
 import json
+import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.files import write_text
+from regard.core.files import sha256, write_text
 from regard.core.logging import logger
-from regard.core.progress import track
+from regard.core.progress import count_each, counting, show_message
+from regard.data.corpus import Corpus, corpora_folder
 from regard.data.example import Example, Numbered
 from regard.data.text.columns import (
     SOURCE,
@@ -26,9 +30,19 @@ from regard.data.text.columns import (
 )
 from regard.data.text.json_lines import read_json_lines
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
+from regard.data.text.tables import NUM_INSPECTED
 
-Format = Callable[[str, list[str]], Numbered]
+Format = Callable[[str, Iterable[str]], Numbered]
 """Function from a file's name and lines to examples with line numbers."""
+
+LARGE_BYTES = 16 << 20
+"""Size of text files from which their examples are kept on disk, not in memory."""
+
+_GZIP_RATIO = 4
+"""Typical size of a text relative to that of the compressed file."""
+
+_CORPUS_FORMAT = 1
+"""Version of the examples in the cache; another number invalidates them."""
 
 OnError = Literal["stop", "skip"]
 """Treatment of lines that hold no pair: raise an error with their number, or skip them."""
@@ -65,6 +79,21 @@ def read_examples(
         on_error: Whether lines that hold no pair, such as one without a tab, raise an error with
             their number, or are skipped and counted in a warning.
     """
+    return list(stream_examples(path, second, formats=formats, columns=columns, on_error=on_error))
+
+
+def stream_examples(
+    path: str | Path,
+    second: str | Path | None = None,
+    *,
+    formats: Mapping[str, Format] | None = None,
+    columns: Sequence[str] = (),
+    on_error: OnError = "stop",
+) -> Iterator[Example]:
+    """Yield the pairs that `read_examples` returns, without keeping all of them in memory.
+
+    Lines that hold no pair raise an error after the last line, so that it states their number.
+    """
     if columns:
         check_columns(columns)
         if second is not None:
@@ -73,29 +102,69 @@ def read_examples(
                 "Leave `columns` out, or put the files side by side: `paste SOURCES TARGETS`."
             )
     errors: dict[int, DataError] = {}
-    name, lines = file_name(path), _read_all(path, errors)
-    if not lines:
-        raise DataError(f"{name} is empty.")
-    if second is None:
-        formats = formats or _by_columns(columns)
-        numbered = formats[find_suffix(path, lines)](name, lines)
-    else:
-        targets = _read_all(second, errors)
-        numbered = _read_aligned((name, lines), (file_name(second), targets))
-    examples: list[tuple[int, Example]] = []
-    for number, example in numbered:
-        if isinstance(example, DataError):
-            errors.setdefault(number, example)
-        elif number not in errors:
-            examples.append((number, example))
-    if errors:
-        _report_errors(name, errors, num_lines=len(lines), on_error=on_error)
+    name, num_lines = file_name(path), 0
     # Named columns may be empty, such as a missing context; otherwise a tuple is a pair of texts.
-    return _keep_usable(name, examples, has_text=any if columns else all)
+    usable = _Usable(name, has_text=any if columns else all)
+    with counting(f"Reading {name}") as advance:
+
+        def count(num: int) -> None:
+            nonlocal num_lines
+            num_lines += num
+            advance(num)
+
+        lines = count_each(read_lines(path, errors=errors), count)
+        first = list(islice(lines, NUM_INSPECTED))
+        if not first:
+            raise DataError(f"{name} is empty.")
+        lines = chain(first, lines)
+        if second is None:
+            formats = formats or _by_columns(columns)
+            numbered = formats[find_suffix(path, first)](name, lines)
+        else:
+            targets = read_lines(second, errors=errors)
+            numbered = _read_aligned((name, lines), (file_name(second), targets))
+        for number, example in numbered:
+            if isinstance(example, DataError):
+                errors.setdefault(number, example)
+            elif number not in errors and usable.accepts(number, example):
+                yield example
+    if errors:
+        _report_errors(name, errors, num_lines=num_lines, on_error=on_error)
+    usable.report()
 
 
-def _read_all(path: str | Path, errors: dict[int, DataError]) -> list[str]:
-    return list(track(read_lines(path, errors=errors), f"Reading {file_name(path)}"))
+def read_corpus(
+    path: str | Path,
+    second: str | Path | None = None,
+    *,
+    columns: Sequence[str] = (),
+    on_error: OnError = "stop",
+) -> Sequence[Example]:
+    """Read pairs as `read_examples` does, but large files as a corpus in the cache.
+
+    A corpus is identified by the contents of the files and the arguments.
+    """
+    read = partial(stream_examples, path, second, columns=columns, on_error=on_error)
+    files = [Path(file) for file in (path, second) if file is not None]
+    sizes = [*map(_text_bytes, files)]
+    if not all(sizes) or sum(sizes) < LARGE_BYTES:
+        return list(read())
+    title = " and ".join(map(str, files))
+    with show_message(f"Checking {title}"):
+        contents = [f"{''.join(file.suffixes).lower()} {sha256(file)}" for file in files]
+        key = f"{_CORPUS_FORMAT} {contents} {list(columns)} {on_error}"
+        name = hashlib.sha256(key.encode()).hexdigest()[:16]
+        is_new = not (corpora_folder() / name).exists()
+    if is_new:
+        logger.info("%s is large, so its examples are kept in %s.", title, corpora_folder())
+    return Corpus.open(name, read)
+
+
+def _text_bytes(path: Path) -> int:
+    """Return the size of a text file, estimated if it is compressed; 0 if it cannot be read."""
+    if not (path.is_file() and os.access(path, os.R_OK)):
+        return 0
+    return path.stat().st_size * (_GZIP_RATIO if path.suffix.lower() == ".gz" else 1)
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
@@ -129,34 +198,51 @@ def _report_errors(
     raise DataError(f"{first} {num} cannot be read{remedy}.")
 
 
-def _keep_usable(
-    name: str, numbered: Iterable[tuple[int, Example]], has_text: Callable[[tuple[Any, ...]], bool]
-) -> list[Example]:
-    examples: list[Example] = []
-    skipped: list[int] = []
-    for number, example in numbered:
+class _Usable:
+    """Selection of pairs in which both sides have text, with the number of others."""
+
+    def __init__(self, name: str, *, has_text: Callable[[tuple[Any, ...]], bool]) -> None:
+        self._name = name
+        self._has_text = has_text
+        self._num_usable = self._num_skipped = self._first_skipped = 0
+
+    def accepts(self, number: int, example: Example) -> bool:
+        """Return whether both sides of a pair have text, and count it."""
         source = example.source
-        if has_text(source if isinstance(source, tuple) else (source,)) and example.target:
-            examples.append(example)
-        else:
-            skipped.append(number)
-    if not examples:
-        raise DataError(f"{name} holds no pair in which both sides have text.")
-    if skipped:
-        pairs = "1 pair" if len(skipped) == 1 else f"{len(skipped):,} pairs"
-        first = f"{name}, line {skipped[0]:,}"
-        logger.warning(f"skipped {pairs} with an empty side (first: {first})")
-    return examples
-
-
-def _read_aligned(source: tuple[str, list[str]], target: tuple[str, list[str]]) -> Numbered:
-    (source_name, sources), (target_name, targets) = source, target
-    if len(sources) != len(targets):
-        raise DataError(
-            f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
-            "Pair files must have equal length."
+        is_usable = bool(example.target) and self._has_text(
+            source if isinstance(source, tuple) else (source,)
         )
-    for number, (one, other) in enumerate(zip(sources, targets, strict=True), start=1):
+        if is_usable:
+            self._num_usable += 1
+        else:
+            self._first_skipped = self._first_skipped or number
+            self._num_skipped += 1
+        return is_usable
+
+    def report(self) -> None:
+        """Log the number of skipped pairs; raise `DataError` if no pair is usable."""
+        if not self._num_usable:
+            raise DataError(f"{self._name} holds no pair in which both sides have text.")
+        if self._num_skipped:
+            pairs = "1 pair" if self._num_skipped == 1 else f"{self._num_skipped:,} pairs"
+            first = f"{self._name}, line {self._first_skipped:,}"
+            logger.warning(f"skipped {pairs} with an empty side (first: {first})")
+
+
+def _read_aligned(source: tuple[str, Iterable[str]], target: tuple[str, Iterable[str]]) -> Numbered:
+    (source_name, sources), (target_name, targets) = source, target
+    sources, targets = iter(sources), iter(targets)
+    for number, pair in enumerate(zip_longest(sources, targets), start=1):
+        one, other = pair
+        if one is None or other is None:
+            num_sources, num_targets = (
+                number - 1 if line is None else number + sum(1 for _ in rest)
+                for line, rest in zip(pair, (sources, targets), strict=True)
+            )
+            raise DataError(
+                f"{source_name} has {num_sources:,} lines but {target_name} has {num_targets:,}. "
+                "Pair files must have equal length."
+            )
         yield number, Example(one.strip(), other.strip())
 
 

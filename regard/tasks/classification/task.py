@@ -114,9 +114,10 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         sources = [example.source for example in examples]
         is_truncated = config.too_long == "truncate"
         items = self.read_items(sources) if is_truncated else self.read_sources(sources)
-        items, labels, _ = limit_lengths(items, [[n] for n in self.read_targets(examples)], config)
+        labels = [[number] for number in self.read_targets(examples)]
+        kept_items, kept_labels, _ = limit_lengths(items, labels, config)
         self.log_model(f"{self.source.spec}, {len(self.labels.names)} labels")
-        return self.item_batches(items, [label for (label,) in labels], is_shuffled=True)
+        return self.item_batches(kept_items, [label for (label,) in kept_labels], is_shuffled=True)
 
     def parse_source(self, source: Any) -> Any:
         """Return a source as its field reads it: a line of text is split at a tab."""

@@ -1,6 +1,6 @@
 """Guided alignment: a loss that trains attention weights towards gold word alignments."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,12 @@ def find_attention(task: "Predictor") -> nn.Module:
 
 
 def token_links(
-    task: "Predictor", examples: Sequence[Example], *, sources: Sequences, targets: Sequences
+    task: "Predictor",
+    examples: Sequence[Example],
+    rows: Iterable[int],
+    *,
+    sources: Sequences,
+    targets: Sequences,
 ) -> list[Alignment] | None:
     """Return the links between tokens of each pair: every token of a word has its links.
 
@@ -90,12 +95,14 @@ def token_links(
     Args:
         task: The task.
         examples: Pairs with alignments between words; a pair without has no links.
+        rows: Indexes of the examples of the sources and targets.
         sources: Token ids of the sources with end tokens, perhaps truncated.
         targets: Token ids of the targets with start and end tokens.
     """
     if not task.recipe.alignment.weight:
         return None
     find_attention(task)
+    examples = [examples[row] for row in rows]
     if any(isinstance(example.source, tuple) for example in examples):
         raise ConfigError(
             "`alignment.weight` above 0 needs sources of one text, but these have several. "

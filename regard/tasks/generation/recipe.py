@@ -19,6 +19,7 @@ from regard.data.batching import Items, Sequences
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.columns import check_columns
 from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.token_ids import lengths_of
 from regard.metrics.table import METRICS
 from regard.models.bottlenecks import VariationalBottleneckConfig
 from regard.models.build import ModelConfig
@@ -229,7 +230,10 @@ def check_alignment(recipe: Recipe) -> None:
 def check_positions(model: ModelConfig, sources: Items, targets: Sequences) -> None:
     """Raise a `ConfigError` if a training text is longer than the learned positions of a side."""
     # The last token of a target is not an input of the decoder.
-    longest = {"encoder": max(map(len, sources)), "decoder": max(map(len, targets)) - 1}
+    longest = {
+        "encoder": int(lengths_of(sources).max()),
+        "decoder": int(lengths_of(targets).max()) - 1,
+    }
     for side, length in longest.items():
         limit = max_tokens(getattr(model, side))
         if 0 < limit < length:

@@ -1,6 +1,6 @@
 """Generation: a source in, a target of tokens out, by an encoder–decoder and a search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,14 @@ from regard.data.batching import (
     Sequences,
     limit_lengths,
 )
+from regard.data.corpus import MAX_FITTED, sample
 from regard.data.example import Alignment, Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
+from regard.data.text.token_cache import encode_pairs
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
@@ -66,13 +68,14 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     model: EncoderDecoder
     target: TextField
-    kept: Sequence[int] = ()
+    kept: Iterable[int] = ()
     """Indices of the training examples that are not too long."""
     _has_warned = False
 
     @classmethod
     def fit_fields(cls, recipe: Recipe, examples: Sequence[Example]) -> Fields:
         """Fit the fields of source and target, or one vocabulary for both."""
+        examples = sample(examples, MAX_FITTED, "The tokenizers are fitted")
         config, sources = recipe.data, [example.source for example in examples]
         if config.is_joint:
             assert isinstance(config.source, TokenizerConfig)
@@ -127,16 +130,15 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the training batches; pairs beyond the limit are dropped or truncated."""
+        shorten = None if self.reads_text else self.source.shorten
         sources, targets, self.kept = limit_lengths(
-            self.source.read_all([example.source for example in examples]),
-            self.target.read_all([example.target for example in examples]),
+            *encode_pairs(examples, source=self.source, target=self.target),
             self.recipe.data.batch,
-            shorten=None if self.reads_text else self.source.shorten,
+            shorten=shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         change = self.change_pairs(self.recipe.seed)
-        kept = [examples[row] for row in self.kept]
-        links = token_links(self, kept, sources=sources, targets=targets)
+        links = token_links(self, examples, self.kept, sources=sources, targets=targets)
         batches = self.pair_batches(sources, targets, change=change, links=links)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
@@ -191,8 +193,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
-        sources = self.source.read_all([example.source for example in examples])
-        targets = self.target.read_all([example.target for example in examples])
+        sources, targets = encode_pairs(examples, source=self.source, target=self.target)
         batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
         return list(batches.epoch(0))
 

@@ -31,7 +31,7 @@ def _reader(config: BaseDataConfig) -> Reader:
     return partial(_read_files, modality=find_modality(config))
 
 
-def _read_files(path: str, second: str | None = None, *, modality: Modality) -> list[Example]:
+def _read_files(path: str, second: str | None = None, *, modality: Modality) -> Sequence[Example]:
     """Read a folder, an archive or a list of images, or a table with labels or captions."""
     if second is not None:
         raise DataError(

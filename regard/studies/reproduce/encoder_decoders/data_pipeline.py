@@ -112,10 +112,12 @@ def read_line(folder: Path) -> list[Example]:
 
 def build_batch(vocabularies: Vocabularies, pairs: Sequence[Example]) -> Batch:
     """Encode, truncate and pad the pairs, in their order."""
-    sources = vocabularies.source.read_all([pair.source for pair in pairs])  # ids <eos>
-    targets = vocabularies.target.read_all([pair.target for pair in pairs])  # <sos> ids <eos>
     config = BatchConfig(max_length=MAX_LENGTH, too_long="truncate")
-    sources, targets, _ = limit_lengths(sources, targets, config)
+    sources, targets, _ = limit_lengths(
+        vocabularies.source.read_all([pair.source for pair in pairs]),  # ids <eos>
+        vocabularies.target.read_all([pair.target for pair in pairs]),  # <sos> ids <eos>
+        config,
+    )
     fields = (vocabularies.source, vocabularies.target)
     (batch,) = Batches(sources, targets, config, fields=fields, is_shuffled=False).epoch(0)
     return batch

@@ -63,7 +63,7 @@ def sample_digits(num_train: int, *, max_length: int, num_tests: int) -> CopyDat
     }
     held_out = [example for examples in tests.values() for example in examples]
     sampled = _copies(num_train + len(held_out), seed=DATA_SEED, limits=(MIN_LENGTH, max_length))
-    return CopyData(drop_overlap(sampled, held_out)[0][:num_train], tests)
+    return CopyData([*drop_overlap(sampled, held_out)[0][:num_train]], tests)
 
 
 def _copies(num: int, *, seed: int, limits: tuple[int, int]) -> list[Example]:

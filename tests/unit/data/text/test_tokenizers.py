@@ -42,6 +42,16 @@ def test_the_text_is_restored(tokenizer):
     assert [tokenizer.decode(tokenizer.encode(text)) for text in TEXTS] == TEXTS
 
 
+@pytest.mark.parametrize("is_lower_cased", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_encoded_like_single_texts(kind, is_lower_cased):
+    tokenizer = train(kind, vocab_size=300, is_lower_cased=is_lower_cased)
+    spaces = ["  ", "\t", "\u00a0", "\u3000", "\u2028", "\u200b", "\x1c", "\x85"]
+    parts = ["a", "Groß", "e", "\u0301", "▁", "Σ", ".", "<eos>", "日", *spaces]
+    texts = ["", " ", *TEXTS, *random_texts(parts)]
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("word", "whitespace")])
 def test_texts_of_known_characters_are_restored(kind):
     tokenizer = train(kind, vocab_size=300)

@@ -1,0 +1,86 @@
+"""Token ids of many texts in one flat array, which may be memory-mapped."""
+
+from collections.abc import Sequence, Sized
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = NDArray[np.int32] | NDArray[np.int64]
+"""Number of positions of each item."""
+
+
+class TokenIds(Sequence[list[int]]):
+    """Token ids of texts, stored one after the other in a flat array."""
+
+    def __init__(
+        self,
+        flat: NDArray[Any],
+        starts: NDArray[Any],
+        lengths: Lengths,
+        *,
+        limit: int | None = None,
+    ) -> None:
+        """Combine arrays without copying them.
+
+        Args:
+            flat: Token ids of all texts.
+            starts: Index of the first token of each text.
+            lengths: Number of tokens of each text.
+            limit: Length to which longer texts are truncated; they keep their last token.
+        """
+        # A view as a plain array: indexing a `numpy.memmap` is several times slower.
+        self._flat, self._starts = np.asarray(flat), np.asarray(starts)
+        self._lengths, self._limit = lengths, limit
+
+    @property
+    def lengths(self) -> Lengths:
+        """Number of tokens of each text."""
+        return self._lengths if self._limit is None else np.minimum(self._lengths, self._limit)
+
+    def select(self, rows: NDArray[np.int64]) -> "TokenIds":
+        """Return the texts with the given indexes; token ids are not copied."""
+        return TokenIds(self._flat, self._starts[rows], self._lengths[rows], limit=self._limit)
+
+    def truncate(self, limit: int) -> "TokenIds":
+        """Return the texts truncated to a length; they keep their last token, the end token."""
+        return TokenIds(self._flat, self._starts, self._lengths, limit=limit)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @overload
+    def __getitem__(self, index: int) -> list[int]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[list[int]]: ...
+
+    def __getitem__(self, index: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        start = int(self._starts[index])
+        ids: list[int] = self._flat[start : start + int(self._lengths[index])].tolist()
+        return ids if self._limit is None else _shorten(ids, self._limit)
+
+
+def lengths_of(items: Sequence[Sized]) -> Lengths:
+    """Return the number of positions of each item."""
+    return items.lengths if isinstance(items, TokenIds) else np.array([*map(len, items)])
+
+
+def select(items: Sequence[Any], rows: NDArray[np.int64]) -> Sequence[Any]:
+    """Return the items with the given indexes."""
+    if isinstance(items, TokenIds):
+        return items.select(rows)
+    return [items[row] for row in rows.tolist()]
+
+
+def truncate(sequences: Sequence[list[int]], limit: int) -> Sequence[list[int]]:
+    """Return token ids truncated to a length; they keep their last token, the end token."""
+    if isinstance(sequences, TokenIds):
+        return sequences.truncate(limit)
+    return [_shorten(ids, limit) for ids in sequences]
+
+
+def _shorten(ids: list[int], limit: int) -> list[int]:
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
