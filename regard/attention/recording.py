@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
+from regard.core.eager import force_eager
 
 
 class AttentionMaps:
@@ -87,7 +88,9 @@ def record(
     for attention in unrecorded:
         attention.needs_weights = True
     try:
-        yield maps
+        # Compiled code does not call the hooks.
+        with force_eager():
+            yield maps
     finally:
         for handle in handles:
             handle.remove()

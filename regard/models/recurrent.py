@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from regard.core.config import Config, DropoutRate, Positive
+from regard.core.device import has_native_bf16
 from regard.core.dropout import Dropout
 from regard.core.module import Module
 from regard.models.interfaces import LayerStates
@@ -119,8 +120,32 @@ def _run_layer(
         gate.fill_(value)
     weights = [torch.cat([weights[0], column], dim=1), *weights[1:]]
     flagged = torch.cat([inputs, ~mask[..., None]], dim=-1)
-    states, _, cell = torch.lstm(flagged, (zeros, zeros), _compact(weights), *options)
+    compact = _compact(weights)
+    states, _, cell = run_lstm(
+        lambda sequence, start: torch.lstm(sequence, start, compact, *options),
+        flagged,
+        (zeros, zeros),
+    )
     return states, (take_positions(states, last)[:, 0], cell[0])
+
+
+def run_lstm(
+    layers: Callable[[Tensor, tuple[Tensor, ...]], Any], inputs: Tensor, states: tuple[Tensor, ...]
+) -> Any:
+    """Run layers of an LSTM; in float32 if mixed precision has no LSTM on this processor.
+
+    oneDNN computes an LSTM in bf16 on processors with AVX-512 only.
+
+    Args:
+        layers: Function of inputs and initial states.
+        inputs: (B, S, D).
+        states: Initial states, h and c.
+    """
+    is_cpu = inputs.device.type == "cpu"
+    if not is_cpu or not torch.is_autocast_enabled("cpu") or has_native_bf16(inputs.device):
+        return layers(inputs, states)
+    with torch.autocast("cpu", enabled=False):
+        return layers(inputs.float(), tuple(state.float() for state in states))
 
 
 def _compact(weights: list[Tensor]) -> list[Tensor]:
@@ -190,8 +215,11 @@ class Recurrence(Module):
             torch.stack([layer[part] for layer in states]).to(inputs.dtype)
             for part in range(num_tensors(self.cell))
         ]  # (N, B, D) each
-        outputs, last = self.sequence(inputs, tuple(stacked) if len(stacked) > 1 else stacked[0])
-        return outputs, tuple(zip(*(last if len(stacked) > 1 else [last]), strict=True))
+        if self.cell != "lstm":
+            outputs, hidden = self.sequence(inputs, stacked[0])
+            return outputs, tuple((state,) for state in hidden)
+        outputs, last = run_lstm(self.sequence, inputs, tuple(stacked))
+        return outputs, tuple(zip(*last, strict=True))
 
     def step(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
         """Advance by one position.
@@ -323,7 +351,7 @@ def gru_cell(
     from_input: Tensor, from_hidden: Tensor, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """Compute h of a GRU from W x and U h, (B, 3 D) each: reset gate, update gate, new state."""
-    (hidden,) = state
+    hidden = state[0].to(from_input.dtype)
     if from_input.is_cuda:
         new_hidden, _ = torch.ops.aten._thnn_fused_gru_cell(from_input, from_hidden, hidden)
         return (new_hidden,)
@@ -339,7 +367,7 @@ def lstm_cell(
     from_input: Tensor, from_hidden: Tensor, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """Compute h and c of an LSTM from W x and U h, (B, 4 D) each: gates i, f, g and o."""
-    _, cell = state
+    cell = state[1].to(from_input.dtype)
     if from_input.is_cuda:
         new_hidden, new_cell, _ = torch.ops.aten._thnn_fused_lstm_cell(
             from_input, from_hidden, cell

@@ -1,8 +1,7 @@
 """Compilation of the blocks of a model for training, by `torch.compile`."""
 
 import time
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import nn
@@ -90,8 +89,8 @@ class CompiledBlocks:
     """The blocks of a model and the loss, compiled for training; everything else runs eagerly.
 
     Blocks of one class share their code, so a stack of any depth is compiled once per kind of
-    block. Steps in evaluation mode, search with caches and recorded attention weights use the
-    original code.
+    block. Code that must not be compiled, such as validation by search and recorded attention,
+    runs in the context `force_eager`.
 
     Args:
         model: The model; its parameters and their names do not change.
@@ -100,7 +99,7 @@ class CompiledBlocks:
     def __init__(self, model: nn.Module) -> None:
         self._blocks = find_blocks(model)
         for block in self._blocks:
-            block.forward = _compile(block)
+            block.forward = torch.compile(block.forward)
         compile_losses(True)
 
     def remove(self) -> None:
@@ -118,16 +117,3 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
         if name.rpartition(".")[2] == BLOCKS and isinstance(stack, nn.ModuleList)
         for block in stack
     ]
-
-
-def _compile(block: nn.Module) -> Callable[..., Any]:
-    eager = block.forward
-    compiled = torch.compile(eager)
-    observed = [module for module in block.modules() if hasattr(module, "needs_weights")]
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        is_recorded = any(module.needs_weights for module in observed)
-        is_training = block.training and torch.is_grad_enabled() and not is_recorded
-        return (compiled if is_training else eager)(*args, **kwargs)
-
-    return forward

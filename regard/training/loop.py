@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from regard.core.eager import force_eager
 from regard.core.errors import RegardError
 from regard.core.logging import logger
 from regard.training import checkpoint
@@ -298,7 +299,7 @@ class Trainer:
         rng = checkpoint.rng_states()
         self._model.eval()
         try:
-            with torch.no_grad(), self._meter.paused(), self._log_file.validating():
+            with torch.no_grad(), force_eager(), self._meter.paused(), self._log_file.validating():
                 return self._validation()
         finally:
             set_training(self._model)

@@ -48,13 +48,12 @@ class TransformerDecoder(PositionedStack, Decoder):
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Process full targets, token ids (B, T) from the start token on, in parallel."""
-        projected = self.blocks.project_memory(memory.states)
-        return Output(self._run(targets, projected, mask=memory.mask))
+        return Output(self._run(targets, memory.states, mask=memory.mask))
 
     def _run(
         self,
         tokens: Tensor,
-        memory: list[KeyValue],
+        memory: Tensor | list[KeyValue],
         *,
         mask: Tensor,
         caches: Sequence[KeyValueCache] | None = None,

@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.distributions import Normal
 
+from regard.training import losses
 from regard.training.losses import (
     box_distance,
     cross_entropy,
@@ -143,3 +144,23 @@ def test_gaussian_nll_equals_torch_normal(std):
 def test_gaussian_nll_checks_its_axes():
     with pytest.raises(ValueError, match="`means` must have the axes"):
         gaussian_nll(torch.rand(3, 4), torch.rand(3, 4), std=1.0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("chunk", [1, 25, 1 << 20], ids=["one row", "two rows", "all rows"])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.bfloat16, 8e-3)], ids=["fp32", "bf16"]
+)
+def test_gradient_in_chunks_equals_that_of_torch(monkeypatch, chunk, smoothing, dtype, tolerance):
+    monkeypatch.setitem(losses.CHUNK_ELEMENTS, "cpu", chunk)
+    torch.manual_seed(0)
+    logits = (3 * torch.randn(4, 5, 11)).to(dtype).requires_grad_()
+    labels, mask = torch.randint(0, 11, (4, 5)), torch.rand(4, 5) > 0.3
+    loss = cross_entropy(logits, labels, mask, smoothing=smoothing)
+    (2 * loss.total).backward()
+    copy = logits.detach().double().requires_grad_()
+    expected = F.cross_entropy(copy[mask], labels[mask], reduction="sum", label_smoothing=smoothing)
+    (2 * expected).backward()
+    torch.testing.assert_close(loss.total.double(), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(logits.grad.double(), copy.grad, rtol=tolerance, atol=tolerance)
+    assert logits.grad.dtype == dtype

@@ -83,12 +83,12 @@ def test_tokens_of_a_word_share_its_links(guided, monkeypatch):
     tokenizer = guided.source.tokenizer
     indices = {"a b": [0, 0, 1], "b a": [0, 1, 1]}
     monkeypatch.setattr(type(tokenizer), "word_index", lambda self, text: indices[text])
-    (links,) = token_links(guided, [EXAMPLES[1]], sources=[[0] * 4], targets=[[0] * 5])
+    (links,) = token_links(guided, EXAMPLES, [1], sources=[[0] * 4], targets=[[0] * 5])
     assert set(links) == {(0, 1), (0, 2), (1, 1), (1, 2), (2, 0)}
 
 
 def test_links_of_truncated_tokens_are_dropped(guided):
-    (links,) = token_links(guided, [EXAMPLES[0]], sources=[[0] * 3], targets=[[0] * 5])
+    (links,) = token_links(guided, EXAMPLES, [0], sources=[[0] * 3], targets=[[0] * 5])
     assert set(links) == {(0, 2), (1, 1)}
 
 
