@@ -11,6 +11,9 @@ DEFAULTS = {
     # for milliseconds, and beside another program training slows down to a fifth (docs/log.md).
     "GOMP_SPINCOUNT": "1000",
     "KMP_BLOCKTIME": "0",
+    # Large tensors are in large pages where the kernel allows it, so that new memory costs fewer
+    # page faults: logits of a batch alone have tens of thousands of small pages.
+    "THP_MEM_ALLOC_ENABLE": "1",
     # Operations that Apple GPUs lack run on the CPU.
     "PYTORCH_ENABLE_MPS_FALLBACK": "1",
 }

@@ -87,12 +87,13 @@ class _CrossEntropy(torch.autograd.Function):
         logits, labels, mask, normalizers = ctx.saved_tensors
         gradient, scale = torch.empty_like(logits), mask * grad
         for rows in _chunks(logits):
-            gradient[rows] = _rows.gradients(
+            _rows.gradients(
                 logits[rows],
                 labels[rows],
                 normalizers=normalizers[rows],
                 scale=scale[rows],
                 smoothing=ctx.smoothing,
+                out=gradient[rows],
             )
         return gradient, None, None, None
 
@@ -126,14 +127,26 @@ def _row_losses(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tenso
 
 
 def _row_gradients(
-    logits: Tensor, labels: Tensor, *, normalizers: Tensor, scale: Tensor, smoothing: float
-) -> Tensor:
-    """Return scale (N,) times the gradient (N, V) of the losses of each row."""
-    gradients = (logits.float() - normalizers[:, None]).exp_()
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    normalizers: Tensor,
+    scale: Tensor,
+    smoothing: float,
+    out: Tensor,
+) -> None:
+    """Write scale (N,) times the gradient of the losses of each row to `out` (N, V)."""
+    if out.dtype == torch.float32:
+        gradients = torch.sub(logits, normalizers[:, None], out=out)
+    else:
+        gradients = logits.float() - normalizers[:, None]
+    gradients.exp_()
     if smoothing:
         gradients -= smoothing / logits.shape[1]
     true = torch.full_like(labels, smoothing - 1, dtype=gradients.dtype)[:, None]
-    return gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None])
+    gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None])
+    if gradients is not out:
+        out.copy_(gradients)
 
 
 @dataclass
@@ -141,7 +154,7 @@ class _Rows:
     """Functions of chunks of logits in use."""
 
     losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = _row_losses
-    gradients: Callable[..., Tensor] = _row_gradients
+    gradients: Callable[..., None] = _row_gradients
 
 
 _rows = _Rows()
