@@ -215,7 +215,7 @@ class Batches(PairBatches[Batch]):
         target, target_mask = target_field.stack(targets)
         return Batch(
             source=map_tensors(source, self.pin),
-            source_mask=source_mask,
+            source_mask=self.pin(source_mask),
             target=self.pin(target),
             target_mask=self.pin(target_mask),
             rows=tuple(rows.tolist()),

@@ -14,8 +14,6 @@ Choice = Literal["auto", "always", "never"]
 
 BLOCKS = "blocks"
 """Name of stacks of layers in all models."""
-
-
 MEASURED_STEPS = (20, 40)
 """Steps between which the time of an eager step is measured."""
 MIN_SECONDS = 40.0

@@ -150,6 +150,7 @@ class Trainer:
         return Summary(stopped, self.progress)
 
     def _train(self) -> Reason:
+        set_training(self._model)
         groups = self._groups()
         while True:
             if self._is_validation_due():
@@ -179,7 +180,6 @@ class Trainer:
         num_tokens = sum(batch.num_target_tokens for batch in group)
         # An interrupt waits for the end of the step, so that a resumed run continues exactly.
         with self._interrupts.deferred():
-            set_training(self._model)
             if self._compiler.begin_step(self.progress.step, self._seconds()):
                 self._gradients.reset()
             sums = self._backward(group)
