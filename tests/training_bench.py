@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from regard.core.files import read_json_lines
+from regard.data.batch import split_rows
 from regard.training.checkpoint import read_weights
 from regard.training.display import LineDisplay
 from regard.training.loop import Trainer, Validation
@@ -27,6 +28,9 @@ class Batch:
     @property
     def num_target_tokens(self):
         return len(self.labels)
+
+    def split(self, num_parts):
+        return split_rows(self, num_parts, "inputs", "labels")
 
 
 class Batches:

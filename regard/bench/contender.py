@@ -25,7 +25,7 @@ class Contender(ABC):
     """A model with its training loop, which trains some steps at a time."""
 
     note: str = ""
-    """Deviation from the plan that a reader must know."""
+    """Deviation from the settings, shown in the results."""
 
     num_parameters: int
     """Number of trained parameters."""

@@ -31,6 +31,26 @@ def move(batch: Moved, device: torch.device, *names: str) -> Moved:
     return moved
 
 
+def split_rows(batch: Moved, num_parts: int, *names: str) -> list[Moved]:
+    """Split a batch by examples into at most `num_parts` batches of about the same size.
+
+    Args:
+        batch: The batch, with `rows`.
+        num_parts: Maximum number of parts.
+        names: The attributes with one element per example.
+    """
+    size = -(-len(batch.rows) // num_parts)
+
+    def take(rows: slice) -> Moved:
+        values = {
+            name: map_tensors(getattr(batch, name), lambda part: part[rows]) for name in names
+        }
+        part: Moved = replace(batch, rows=batch.rows[rows], **values)
+        return part
+
+    return [take(slice(start, start + size)) for start in range(0, len(batch.rows), size)]
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Sources and targets as padded tensors."""
@@ -57,3 +77,8 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its tensors on a device."""
         return move(self, device, "source", "source_mask", "target", "target_mask", "links")
+
+    def split(self, num_parts: int) -> "list[Batch]":
+        """Split by examples into at most `num_parts` batches of about the same size."""
+        names = ("source", "source_mask", "target", "target_mask", "links")
+        return split_rows(self, num_parts, *names)

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import did_you_mean, one_of
-from regard.data.batch import Values, map_tensors, move
+from regard.data.batch import Values, map_tensors, move, split_rows
 from regard.data.batching import Items, PairBatches, Rows
 from regard.data.token_ids import Lengths
 
@@ -82,6 +82,10 @@ class LabelledBatch:
     def to(self, device: torch.device) -> "LabelledBatch":
         """Return the batch with its tensors on a device."""
         return move(self, device, "source", "source_mask", "labels")
+
+    def split(self, num_parts: int) -> "list[LabelledBatch]":
+        """Split by examples into at most `num_parts` batches of about the same size."""
+        return split_rows(self, num_parts, "source", "source_mask", "labels")
 
 
 @dataclass(eq=False, repr=False)

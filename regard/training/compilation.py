@@ -76,6 +76,23 @@ class Compiler:
         logger.info("Compiling the blocks of the model: the next steps take longer.")
         return True
 
+    def give_up(self, error: Exception) -> bool:
+        """Restore the original blocks after an error, if they were compiled automatically.
+
+        Args:
+            error: The error of a step.
+
+        Returns:
+            Whether the step can be tried again.
+        """
+        if self._compiled is None or not self._is_measured:
+            return False
+        self._compiled.remove()
+        self._compiled = None
+        reason = str(error).strip().partition("\n")[0]
+        logger.warning("Training goes on without compilation, which failed: %s", reason)
+        return True
+
     def _now(self) -> float:
         """Return the time after all steps so far; a GPU runs behind the host."""
         if self._device.type == "cuda":

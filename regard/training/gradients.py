@@ -16,7 +16,7 @@ MAX_GRAPHS = 128
 TOLERANCE = 0.02
 """Maximum relative difference between the losses of the first captured step and an eager one."""
 HOST_FIELDS = ("rows",)
-"""Fields of batches that losses without a host synchronisation do not depend on."""
+"""Fields that a captured loss must not use; they are not part of the key of a graph."""
 
 
 class Gradients:
@@ -41,6 +41,10 @@ class Gradients:
     def reset(self) -> None:
         """Drop everything that was prepared for shapes of batches."""
 
+    def free(self) -> bool:
+        """Free memory that is not needed for eager steps; return whether there was any."""
+        return False
+
 
 class CapturedGradients(Gradients):
     """Gradients by CUDA graphs: one launch per batch instead of thousands.
@@ -62,53 +66,87 @@ class CapturedGradients(Gradients):
     ) -> None:
         super().__init__(loss, device)
         self._model = model
-        self._is_capturable: bool | None = None  # None = not checked yet
+        self._is_enabled = True
         self.reset()
 
     def reset(self) -> None:
-        """Drop all graphs."""
+        """Drop all graphs; the next step that is captured is compared with an eager one again."""
         self._graphs: dict[Hashable, _Graph] = {}
         self._seen: set[Hashable] = set()
+        self._is_capturable: bool | None = None  # None = not checked yet
         self._pool = torch.cuda.graph_pool_handle()
+
+    def free(self) -> bool:
+        """Drop all graphs, whose memory eager steps cannot use, and capture no more."""
+        had_graphs = bool(self._graphs)
+        self._is_enabled = False
+        self.reset()
+        return had_graphs
 
     def add(self, batch: Any) -> Tensor:
         """Add the gradients of a batch; return the sums of loss, NLL and token count, (3,)."""
         batch = map_batch(batch, lambda part: part.to(self._device, non_blocking=True))
         key = _shape_key(batch)
-        if key not in self._graphs:
-            is_first = key not in self._seen
-            self._seen.add(key)
-            if is_first or self._is_capturable is False or len(self._graphs) >= MAX_GRAPHS:
-                return super().add(batch)
-            if self._is_capturable is None:
-                self._is_capturable = self._can_capture(batch)
-                self._seen.discard(key)
-                return self.add(batch)
-            self._graphs[key] = _Graph(super().add, batch, pool=self._pool)
+        if key in self._graphs:
+            return self._graphs[key].replay(batch)
+        is_first = key not in self._seen
+        self._seen.add(key)
+        if is_first or not self._is_enabled or len(self._graphs) >= MAX_GRAPHS:
+            return super().add(batch)
+        if self._is_capturable is None:
+            self._is_capturable = self._can_capture(batch)
+        if not self._is_capturable:
+            return super().add(batch)
+        self._graphs[key] = _Graph(super().add, batch, pool=self._pool)
         return self._graphs[key].replay(batch)
 
     def _can_capture(self, batch: Any) -> bool:
-        """Return whether a captured step is possible and has the loss of an eager step."""
+        """Return whether a captured step is possible and equals an eager step.
+
+        A graph would repeat what is computed on the host, such as samples of its generator.
+        """
         saved = _Saved(self._model)
         mode = torch.cuda.get_sync_debug_mode()
         torch.cuda.set_sync_debug_mode("error")
         try:
-            eager = super().add(batch)
+            eager = [super().add(batch), self._gradient_norm()]
+            uses_host = not torch.equal(torch.get_rng_state(), saved.host_rng)
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
-            logger.debug("The training step is not captured as a CUDA graph: %s", error)
+            logger.info("Training steps are not captured as CUDA graphs: %s", error)
             return False
         finally:
             torch.cuda.set_sync_debug_mode(mode)
             saved.restore()
-        captured = _Graph(super().add, batch, pool=self._pool).replay(batch)
-        saved.restore()
-        if torch.allclose(eager, captured, rtol=TOLERANCE):
+        if uses_host:
+            logger.info("Training steps are not captured as CUDA graphs: they sample on the host.")
+            return False
+        try:
+            captured = [
+                _Graph(super().add, batch, pool=self._pool).replay(batch),
+                self._gradient_norm(),
+            ]
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            logger.info("Training steps are not captured as CUDA graphs: %s", error)
+            return False
+        finally:
+            saved.restore()
+        pairs = zip(eager, captured, strict=True)
+        if all(torch.allclose(one, other, rtol=TOLERANCE) for one, other in pairs):
             return True
         logger.warning(
-            "The loss of a captured training step is %s, but that of an eager one %s; "
-            "training stays eager.", *(sums[0].item() for sums in (captured, eager))
-        )  # fmt: skip
+            "A captured training step differs from an eager one (loss %s and %s); training stays "
+            "eager.",
+            *(sums[0].item() for sums in (captured[0], eager[0])),
+        )
         return False
+
+    def _gradient_norm(self) -> Tensor:
+        gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
+        return torch.nn.utils.get_total_norm(gradients)
 
 
 class _Graph:
@@ -135,19 +173,25 @@ class _Graph:
 
 
 class _Saved:
-    """Copies of gradients, buffers and the state of the random generator."""
+    """Copies of gradients, buffers and the states of the random generators."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._tensors = [p.grad for p in model.parameters() if p.grad is not None]
+        parameters = list(model.parameters())
+        self._without_gradient = [p for p in parameters if p.grad is None]
+        self._tensors = [p.grad for p in parameters if p.grad is not None]
         self._tensors += model.buffers()
         self._copies = [tensor.clone() for tensor in self._tensors]
         self._rng = torch.cuda.get_rng_state()
+        self.host_rng = torch.get_rng_state()
 
     def restore(self) -> None:
         """Undo all changes since the copies were made, in place."""
         for tensor, copy in zip(self._tensors, self._copies, strict=True):
             tensor.copy_(copy)
+        for parameter in self._without_gradient:
+            parameter.grad = None
         torch.cuda.set_rng_state(self._rng)
+        torch.set_rng_state(self.host_rng)
 
 
 def map_batch(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -164,16 +208,6 @@ def map_batch(batch: Any, change: Callable[[Tensor], Tensor]) -> Any:
         return tuple(map(convert, value)) if _is_tensors(value) else value
 
     return replace(batch, **{one.name: convert(getattr(batch, one.name)) for one in fields(batch)})
-
-
-def split_batch(batch: Any, num_parts: int) -> list[Any]:
-    """Split a batch by examples into at most `num_parts` batches of about the same size."""
-    size = -(-len(batch.rows) // num_parts)
-    slices = [slice(start, start + size) for start in range(0, len(batch.rows), size)]
-    return [
-        replace(map_batch(batch, lambda part, rows=rows: part[rows]), rows=batch.rows[rows])  # type: ignore[misc]
-        for rows in slices
-    ]
 
 
 def _tensors(batch: Any) -> Iterator[Tensor]:

@@ -4,7 +4,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
 from regard.training.ema import MovingAverage
-from regard.training.gradients import CapturedGradients, Gradients, split_batch
+from regard.training.gradients import CapturedGradients, Gradients
 from regard.training.logger import Logger
 from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
@@ -198,28 +198,39 @@ class Trainer:
     def _backward(self, group: list[Any]) -> Tensor:
         """Compute the gradients of an update; return the sums of loss, NLL and token count, (3,).
 
-        Losses are sums, so a batch that does not fit into memory can be computed in parts.
+        Losses are sums over examples, so a batch that does not fit into memory can be computed in
+        parts if its class has a method `split`.
         """
         while True:
             # The gradients keep their memory, to which captured graphs write.
             self._optimizer.zero_grad(set_to_none=self._device.type != "cuda")
             parts = group
             if self._num_parts > 1:
-                parts = [part for one in group for part in split_batch(one, self._num_parts)]
+                parts = [part for one in group for part in one.split(self._num_parts)]
             try:
                 return torch.stack([self._gradients.add(part) for part in parts]).sum(0)
             except torch.OutOfMemoryError:
-                if len(parts) >= sum(len(getattr(batch, "rows", (0,))) for batch in group):
+                if not self._gradients.free():
+                    is_divisible = all(hasattr(batch, "split") for batch in group)
+                    if not is_divisible or len(parts) >= sum(len(batch.rows) for batch in group):
+                        raise
+                    self._split_further()
+            except Exception as error:
+                if not self._compiler.give_up(error):
                     raise
-            self._num_parts *= 2
-            self._gradients.reset()
-            torch.cuda.empty_cache()
-            logger.warning(
-                "Step %s does not fit into memory. Batches are computed in %s parts from now on; "
-                "a lower `data.batch.max_tokens` is faster.",
-                f"{self.progress.step + 1:,}",
-                self._num_parts,
-            )
+                self._gradients.reset()
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _split_further(self) -> None:
+        """Compute later batches in twice as many parts."""
+        self._num_parts *= 2
+        logger.warning(
+            "Step %s does not fit into memory. Batches are computed in %s parts from now on; "
+            "a lower `data.batch.max_tokens` is faster.",
+            f"{self.progress.step + 1:,}",
+            self._num_parts,
+        )
 
     def _choose_gradients(self) -> Gradients:
         # Checkpointed activations save the state of the random generator, which a graph cannot.
@@ -227,13 +238,21 @@ class Trainer:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
-    def _on_stream(self) -> AbstractContextManager[Any]:
-        """Return a context with a stream of its own on a GPU, as CUDA graphs need one."""
+    @contextmanager
+    def _on_stream(self) -> Iterator[None]:
+        """Use a stream of its own on a GPU, as CUDA graphs need one; free the graphs at the end."""
         if self._device.type != "cuda":
-            return nullcontext()
+            yield
+            return
+        current = torch.cuda.current_stream(self._device)
         stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        return torch.cuda.stream(stream)
+        stream.wait_stream(current)
+        try:
+            with torch.cuda.stream(stream):
+                yield
+        finally:
+            current.wait_stream(stream)
+            self._gradients.reset()
 
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)

@@ -18,7 +18,7 @@ class MaskedBatch:
     values: Tensor
     """(B, S) token ids after masking, padded at the end."""
     mask: Tensor
-    """(B, S) True = a real position; it stays on the host."""
+    """(B, S) True = a real position."""
     masked_positions: Tensor
     """(L,) masked positions, as indexes into the flattened (B · S,) batch."""
     labels: Tensor

@@ -153,7 +153,7 @@ def test_tensors_are_pinned_on_demand(monkeypatch):
     pinned = []
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(self) or self)
     next(build(is_pinned=True).epoch(0))
-    assert len(pinned) == 3
+    assert len(pinned) == 4
 
 
 LONG = ([[4, 3], [4, 4, 4, 4, 3], [4, 3]], [[2, 3], [2, 3], [2, 5, 5, 5, 3]])

@@ -115,3 +115,24 @@ def test_models_on_a_cpu_or_without_blocks_are_not_compiled_automatically():
     for model, choice in ((Stacked(), "auto"), (nn.Linear(2, 2), "always")):
         compiler = Compiler(model, choice, Plan(), device=CPU)
         assert not any(compiler.begin_step(step, 0.0) for step in range(100))
+
+
+@pytest.mark.parametrize("choice", ["auto", "always"])
+def test_training_goes_on_without_compilation_if_it_fails(tmp_path, monkeypatch, messages, choice):
+    def fail(_function):
+        def call(*_inputs):
+            raise RuntimeError("no compiler\ndetails")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", fail)
+    bench = Bench(tmp_path, replace(SHORT, compile="always"), model=Stacked())
+    bench.trainer._compiler._is_measured = choice == "auto"
+    monkeypatch.setattr(compilation, "MEASURED_STEPS", (0, 2))
+    monkeypatch.setattr(compilation, "MIN_SECONDS", 0)
+    if choice == "always":
+        with pytest.raises(RuntimeError, match="no compiler"):
+            bench.run()
+        return
+    assert bench.run().progress.step == 10
+    assert "Training goes on without compilation, which failed: no compiler" in messages()

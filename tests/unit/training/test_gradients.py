@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.data.batch import Batch
-from regard.training.gradients import split_batch
+from tests import training_bench as bench_module
 from tests.training_bench import SHORT, Bench
 
 
@@ -34,7 +34,7 @@ def build_batch(size):
     ("size", "num", "sizes"), [(5, 2, [3, 2]), (4, 4, [1] * 4), (2, 8, [1, 1])]
 )
 def test_split_batches_have_all_examples_in_order(size, num, sizes):
-    parts = split_batch(build_batch(size), num)
+    parts = build_batch(size).split(num)
     assert [len(part.rows) for part in parts] == sizes
     assert [len(part.source_mask) for part in parts] == sizes
     assert torch.equal(torch.cat([part.target for part in parts]), build_batch(size).target)
@@ -57,5 +57,13 @@ def test_batches_that_do_not_fit_are_computed_in_parts(tmp_path, messages, max_r
 def test_single_example_that_does_not_fit_ends_the_run(tmp_path):
     bench = Bench(tmp_path, SHORT)
     limit_rows(bench, 0)
+    with pytest.raises(torch.OutOfMemoryError):
+        bench.run()
+
+
+def test_batch_that_cannot_be_split_ends_the_run(tmp_path, monkeypatch):
+    monkeypatch.delattr(bench_module.Batch, "split")
+    bench = Bench(tmp_path, SHORT)
+    limit_rows(bench, 1)
     with pytest.raises(torch.OutOfMemoryError):
         bench.run()
