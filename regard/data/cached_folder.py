@@ -1,8 +1,8 @@
 """Folders of files that are computed once, kept in the cache and verified at every use."""
 
-import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from regard.core.files import read_json, sha256, write_json
 
 _INDEX = "index.json"
 """File with the SHA-256 checksums of the other files of a folder."""
+NUM_ATTEMPTS = 3
+"""Attempts to replace a damaged folder that other processes replace at the same time."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,17 @@ def find_or_build(path: Path, build: Callable[[Path], None]) -> CachedFolder:
 
 def _install(built: CachedFolder, path: Path) -> CachedFolder:
     """Rename a new folder to `path`, unless another process has provided it meanwhile."""
-    try:
-        built.path.rename(path)
-    except OSError:  # A folder with files is not replaced.
-        if found := _verify(path):
-            return found
-        shutil.rmtree(path)
-        built.path.rename(path)
+    for attempt in range(NUM_ATTEMPTS):
+        try:
+            built.path.rename(path)
+            return CachedFolder(path, built.checksums)
+        except OSError:  # A folder with files is not replaced.
+            if found := _verify(path):
+                return found
+        # A damaged folder is moved away in one step: another process may replace it, too.
+        with suppress(FileNotFoundError):
+            path.rename(built.path.parent / f"damaged-{attempt}")
+    built.path.rename(path)
     return CachedFolder(path, built.checksums)
 
 
