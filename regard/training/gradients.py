@@ -1,6 +1,7 @@
 """Gradients of a batch: computed eagerly, or by a CUDA graph that is captured once per shape."""
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -147,6 +148,22 @@ class CapturedGradients(Gradients):
     def _gradient_norm(self) -> Tensor:
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
         return torch.nn.utils.get_total_norm(gradients)
+
+
+@contextmanager
+def own_stream(device: torch.device) -> Iterator[None]:
+    """Use a stream of its own on a GPU, as CUDA graphs need one."""
+    if device.type != "cuda":
+        yield
+        return
+    current = torch.cuda.current_stream(device)
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(current)
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        current.wait_stream(stream)
 
 
 class _Graph:

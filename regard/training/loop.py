@@ -4,7 +4,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
 from regard.training.ema import MovingAverage
-from regard.training.gradients import CapturedGradients, Gradients
+from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
 from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
@@ -133,7 +132,12 @@ class Trainer:
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
-        with self._interrupts, self._log_file.opened(plan), self._compiler, self._on_stream():
+        with (
+            self._interrupts,
+            self._log_file.opened(plan),
+            self._compiler,
+            own_stream(self._device),
+        ):
             try:
                 stopped = self._train()
                 self._try_average()
@@ -146,6 +150,7 @@ class Trainer:
                 self._ema.apply()
                 checkpoint.save_weights(self._model, self._run / "model.safetensors")
             self._write("stop", {"reason": stopped})
+        self._gradients.reset()
         checkpoint.load_weights(self._model, self._run / "model.safetensors")
         return Summary(stopped, self.progress)
 
@@ -237,22 +242,6 @@ class Trainer:
         if self._device.type == "cuda" and not self._config.checkpoint_activations:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
-
-    @contextmanager
-    def _on_stream(self) -> Iterator[None]:
-        """Use a stream of its own on a GPU, as CUDA graphs need one; free the graphs at the end."""
-        if self._device.type != "cuda":
-            yield
-            return
-        current = torch.cuda.current_stream(self._device)
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(current)
-        try:
-            with torch.cuda.stream(stream):
-                yield
-        finally:
-            current.wait_stream(stream)
-            self._gradients.reset()
 
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
