@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from regard.attention import short
 from regard.attention.masks import causal_mask
 from regard.core.dropout import dropout as drop
 from regard.core.module import Module
@@ -108,6 +109,11 @@ def attend(
     Returns:
         The context (B, H, Q, E), and the weights (B, H, Q, K) or None.
     """
+    if bias is None and not needs_weights and short.is_supported(queries, keys, mask):
+        context = short.short_attention(
+            queries, keys, values, mask=mask, is_causal=is_causal, dropout=dropout
+        )
+        return context, None
     num_queries, num_keys = queries.shape[-2], keys.shape[-2]
     is_square = num_queries == num_keys and mask is None and bias is None
     is_explicit = needs_weights or _is_fused_slower(queries, keys, dropout)

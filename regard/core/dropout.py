@@ -18,10 +18,14 @@ def dropout(inputs: Tensor, probability: float) -> Tensor:
 
     On a CPU, torch samples one element at a time from a serial generator, which takes longer than
     many matrix products of a small model. There, the mask is made of 16-bit integers, four from
-    each word of a fast generator, which is seeded by torch's own generator.
+    each word of a fast generator, which is seeded by torch's own generator. In compiled code on a
+    GPU, the mask is a hash of the index of each element, which is computed again in the backward
+    pass instead of being stored: torch's generator takes ten rounds for each element.
     """
     if not probability:
         return inputs
+    if torch.compiler.is_compiling() and inputs.device.type == "cuda" and probability < 1:
+        return _dropout_by_index(inputs, probability)
     threshold = round(probability * LEVELS)
     is_large = inputs.numel() >= MIN_ELEMENTS and inputs.device.type == "cpu"
     if not is_large or not 0 < threshold < LEVELS or torch.compiler.is_compiling():
@@ -37,6 +41,22 @@ def _random_int16(num: int) -> Tensor:
         0, 2**64 - 1, size=-(-num // 4), dtype=np.uint64, endpoint=True
     )
     return torch.from_numpy(words.view(np.int16))[:num]
+
+
+def _dropout_by_index(inputs: Tensor, probability: float) -> Tensor:
+    """Apply dropout with a mask from a seed of torch's generator and the index of each element."""
+    seed = torch.randint(2**31 - 1, (), dtype=torch.int32, device=inputs.device)
+    index = torch.arange(inputs.numel(), dtype=torch.int32, device=inputs.device)
+    bits = _mix(_mix(index.view(inputs.shape) ^ seed) + seed)
+    threshold = round(probability * 2**32) - 2**31
+    return torch.where(bits >= threshold, inputs * (1 / (1 - probability)), 0.0)
+
+
+def _mix(bits: Tensor) -> Tensor:
+    """Mix the bits of 32-bit integers (the finaliser of MurmurHash3)."""
+    bits = (bits ^ ((bits >> 16) & 0xFFFF)) * -0x7A143595
+    bits = (bits ^ ((bits >> 13) & 0x7FFFF)) * -0x3D4D51CB
+    return bits ^ ((bits >> 16) & 0xFFFF)
 
 
 class Dropout(Module, nn.Dropout):

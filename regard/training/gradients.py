@@ -1,5 +1,6 @@
 """Gradients of a batch: computed eagerly, or by a CUDA graph that is captured once per shape."""
 
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -108,7 +109,9 @@ class CapturedGradients(Gradients):
         """
         saved = _Saved(self._model)
         mode = torch.cuda.get_sync_debug_mode()
-        torch.cuda.set_sync_debug_mode("error")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch does not detect all synchronisations
+            torch.cuda.set_sync_debug_mode("error")
         try:
             eager = [super().add(batch), self._gradient_norm()]
             uses_host = not torch.equal(torch.get_rng_state(), saved.host_rng)

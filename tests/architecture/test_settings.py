@@ -15,7 +15,9 @@ from regard.core.errors import ConfigError
 def settings_classes():
     found = {}
     for module in pkgutil.walk_packages(regard.__path__, "regard."):
-        if module.name.startswith("regard.cli") or module.name.endswith("__main__"):
+        # Kernels need Triton, which CPU builds of torch do not bring.
+        skipped = ("regard.cli", "regard.attention.kernels")
+        if module.name.startswith(skipped) or module.name.endswith("__main__"):
             continue
         for name, value in vars(importlib.import_module(module.name)).items():
             is_settings = isinstance(value, type) and dataclasses.is_dataclass(value)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.core.dropout import MIN_ELEMENTS, Dropout, dropout
+from regard.core.dropout import MIN_ELEMENTS, Dropout, _dropout_by_index, dropout
 
 LARGE, SMALL = (4, MIN_ELEMENTS // 2 + 1), (3, 5)
 
@@ -53,3 +53,15 @@ def test_layer_is_the_identity_in_evaluation():
     layer, inputs = Dropout(0.5), torch.randn(LARGE)
     assert not torch.equal(layer(inputs), inputs)
     assert torch.equal(layer.eval()(inputs), inputs)
+
+
+def test_mask_by_index_keeps_the_mean_and_differs_between_calls():
+    torch.manual_seed(1)
+    inputs = torch.ones(400, 250, requires_grad=True)
+    one, other = _dropout_by_index(inputs, 0.3), _dropout_by_index(inputs, 0.3)
+    assert one.unique().tolist() == [0.0, pytest.approx(1 / 0.7)]
+    assert one.mean().item() == pytest.approx(1.0, abs=0.01)
+    # Neighbours and the masks of two calls are independent: both are kept with 0.7² = 0.49.
+    kept = one > 0
+    for shifted in (kept[1:] & kept[:-1], kept[:, 1:] & kept[:, :-1], kept & (other > 0)):
+        assert shifted.float().mean().item() == pytest.approx(0.49, abs=0.01)
