@@ -5,7 +5,8 @@ import pytest
 from regard.bench import matrix_rate, train
 from regard.bench.peers import table
 
-QUICK = ("--size", "tiny", "--rounds", 2, "--seconds", 0.01, "--no-compile", "--device", "cpu")
+TINY = ("--size", "tiny", "--rounds", 2, "--seconds", 0.01, "--no-compile", "--device", "cpu")
+QUICK = (*TINY, "--precision", "fp32")
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +74,7 @@ def test_output_is_written_to_a_file(regard, tmp_path):
 
 def test_padded_batches_in_bf16(regard):
     options = ("--peer", "torch", "--padded", "--precision", "bf16", "--json")
-    report = json.loads(regard("bench", "train", *QUICK, *options).out)
+    report = json.loads(regard("bench", "train", *TINY, *options).out)
     (size,) = report["sizes"]
     assert report["is_padded"]
     assert size["tokens_per_step"] < size["pairs"] * size["length"]

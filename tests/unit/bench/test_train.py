@@ -9,7 +9,14 @@ from regard.bench.train import Result, bench_train, with_ratios
 from regard.core.errors import ConfigError
 
 CPU = torch.device("cpu")
-QUICK = {"device": CPU, "sizes": ("tiny",), "rounds": 2, "seconds": 0.01, "can_compile": False}
+QUICK = {
+    "device": CPU,
+    "sizes": ("tiny",),
+    "precision": "fp32",
+    "rounds": 2,
+    "seconds": 0.01,
+    "can_compile": False,
+}
 
 
 @pytest.fixture(autouse=True)
