@@ -174,7 +174,7 @@ class TestTinyModels:
         gradients = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
         assert relative_distance(mixed, full.detach()) < 3e-2
         # A maxout or a maximum over positions may select the other of two nearly equal values, and
-        # a rectifier switch where values are almost zero. Unrelated gradients have a distance of 1.4.
+        # a rectifier switch where values are almost zero. Unrelated gradients are 1.4 apart.
         assert relative_distance(gradients, expected) < 0.7
 
     def test_mixed_precision_works_with_sampled_inputs(self, config, build, sentences):
