@@ -19,7 +19,7 @@ from regard.data.token_ids import Lengths, lengths_of, select, truncate
 Sequences = Sequence[list[int]]
 Items = Sequence[Any]
 """Items of a field; the length of an item is the number of positions it takes."""
-Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+Rows = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
 AnyBatch = TypeVar("AnyBatch", covariant=True)
 
 
@@ -144,16 +144,17 @@ class PairBatches(PlannedBatches[AnyBatch]):
     def plan(self, number: int) -> list[Rows]:
         """Return the indexes of the examples of each batch of an epoch."""
         if self._planned[0] != number:
+            self._planned = (-1, [])  # Two plans of a large corpus would not fit into memory.
             if self.is_shuffled:
                 batches = self._shuffle(number)
             else:
-                batches = self._split(self._sort_by_length(np.arange(len(self.sources)))[::-1])
+                batches = self._split(self._sort_by_length(_rows(len(self.sources)))[::-1])
             self._planned = (number, self._take_shard(batches))
         return self._planned[1]
 
     def _shuffle(self, number: int) -> list[Rows]:
         generator = np.random.default_rng([self.seed, number])
-        order = generator.permutation(len(self.sources))
+        order = generator.permutation(_rows(len(self.sources)))
         per_batch = self.config.max_tokens / float(self._longer.mean())
         if self.config.max_sentences:
             per_batch = min(per_batch, self.config.max_sentences)
@@ -240,6 +241,11 @@ class AlignedBatches(Batches):
                 links[position, targets, sources] = 1.0
         shares = links / links.sum(-1, keepdim=True).clamp(min=1)
         return replace(batch, links=self.pin(shares))
+
+
+def _rows(num: int) -> Rows:
+    """Return all indexes of `num` examples, in half the size of the default type if they fit."""
+    return np.arange(num, dtype=np.int32 if num <= np.iinfo(np.int32).max else np.int64)
 
 
 def limit_lengths(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.logging import logger
+from regard.core.progress import track
 from regard.data.cached_folder import CachedFolder, find_or_build
 from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
@@ -71,6 +72,12 @@ class Corpus(Sequence[Example]):
         digest.update("".join(map(_to_json, self.added)).encode())
         return digest.hexdigest()
 
+    @cached_property
+    def targets(self) -> frozenset[str]:
+        """All distinct targets, such as labels."""
+        tracked = track(self, "Reading labels", total=len(self))
+        return frozenset(example.target for example in tracked)
+
     def without(self, rows: Rows) -> "Corpus":
         """Return the corpus without the examples of some indexes."""
         removed = np.union1d(self.removed, self._stored_row(rows[rows < self._num_stored]))
@@ -84,7 +91,7 @@ class Corpus(Sequence[Example]):
     def sample(self, num: int) -> list[Example]:
         """Return at most `num` examples at equal distances."""
         step = -(-len(self) // num)
-        return [_from_json(line) for line in islice(self._lines(), 0, None, step)]
+        return [parse_line(line) for line in islice(self.lines(), 0, None, step)]
 
     def array(self, name: str, compute: Callable[[Sequence[Example]], Array]) -> Array:
         """Return one value per example, computed once and kept in the cache.
@@ -110,9 +117,10 @@ class Corpus(Sequence[Example]):
         return self._num_stored + len(self.added)
 
     def __iter__(self) -> Iterator[Example]:
-        return map(_from_json, self._lines())
+        return map(parse_line, self.lines())
 
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield each example as `parse_line` reads it."""
         with self._path.open(encoding="utf-8", newline="\n") as file:
             row = 0
             for removed in self.removed.tolist():
@@ -136,7 +144,7 @@ class Corpus(Sequence[Example]):
             return self.added[row - self._num_stored]
         stored = int(self._stored_row(np.array(row)))
         start, end = self.offsets[stored : stored + 2].tolist()
-        return _from_json(self._bytes[start:end].tobytes().decode())
+        return parse_line(self._bytes[start:end].tobytes().decode())
 
     @property
     def _path(self) -> Path:
@@ -168,6 +176,13 @@ def sample(examples: Sequence[Example], num: int, purpose: str = "") -> Sequence
     if purpose:
         logger.info("%s to %s of %s examples.", purpose, f"{len(sampled):,}", f"{len(examples):,}")
     return sampled
+
+
+def distinct_targets(examples: Sequence[Example]) -> frozenset[str]:
+    """Return all distinct targets of examples, such as labels."""
+    if isinstance(examples, Corpus):
+        return examples.targets
+    return frozenset(example.target for example in examples)
 
 
 def without_rows(examples: Sequence[Example], rows: Rows) -> Sequence[Example]:
@@ -218,7 +233,8 @@ def _to_json(example: Example) -> str:
     return _encode(fields) + "\n"
 
 
-def _from_json(line: str) -> Example:
+def parse_line(line: str) -> Example:
+    """Return the example of a line of `Corpus.lines`."""
     (source, target, *others), _ = _decode(line)
     source = tuple(source) if isinstance(source, list) else source
     if not others:

@@ -1,31 +1,22 @@
 """Decoding of many files to arrays, each once, in worker processes and with a cache on disk."""
 
-import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
-from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
 from regard.core.progress import count_each, counting
-from regard.core.threads import num_cores
+from regard.core.workers import count_workers, map_chunks
 from regard.data.cache import ArrayCache, Decoded
 from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
 from regard.data.media import Array, Decoder
-
-Result = TypeVar("Result")
 
 NUM_CACHED = 64
 """Minimum number of files to use the cache; fewer are decoded again in a short time."""
 
 NUM_PER_WORKER = 250
 """Minimum number of files per worker process."""
-
-MAX_WORKERS = 16
 
 CHUNK = 32
 """Number of files that a worker process gets at a time."""
@@ -114,8 +105,13 @@ def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | s
         yield from read_each(references, decoder.read)
         return
     work = partial(read_files, read=decoder.read)
-    for results in map_chunks(work, references, chunk=CHUNK, num_workers=num_workers):
+    for results in map_chunks(work, split(references, CHUNK), num_workers=num_workers):
         yield from results
+
+
+def split(references: Sequence[str], size: int) -> list[Sequence[str]]:
+    """Split references into chunks of at most `size`."""
+    return [references[start : start + size] for start in range(0, len(references), size)]
 
 
 def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[Array | str]:
@@ -131,46 +127,3 @@ def read_each(references: Iterable[str], read: Callable[[str], Array]) -> Iterat
         except DataError as error:
             result = str(error)
         yield result
-
-
-def count_workers(num: int, num_per_worker: int) -> int:
-    """Return the number of worker processes for `num` items."""
-    return min(MAX_WORKERS, num_cores(), num // num_per_worker)
-
-
-def map_chunks(
-    work: Callable[[Sequence[str]], Result],
-    references: Sequence[str],
-    *,
-    chunk: int,
-    num_workers: int,
-) -> Iterator[Result]:
-    """Apply a function to chunks of references in worker processes; yield results in order.
-
-    Args:
-        work: Function of a chunk; it is pickled for the worker processes.
-        references: References to split into chunks.
-        chunk: Number of references in a chunk.
-        num_workers: Number of worker processes; below 2, this process handles all references.
-    """
-    if num_workers < 2:
-        yield work(references)
-        return
-    chunks = [references[start : start + chunk] for start in range(0, len(references), chunk)]
-    num_done = 0
-    # Not forked: a forked process would inherit threads and devices in an undefined state.
-    # Workers ignore Ctrl-C; the main process handles it and ends them.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
-    try:
-        for result in pool.map(work, chunks):
-            yield result
-            num_done += 1
-    except BrokenProcessPool:
-        logger.warning(
-            "worker processes have ended early, and files are read in this one. "
-            "Does your script run its code under `if __name__ == '__main__':`?"
-        )
-        yield from map(work, chunks[num_done:])
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -46,6 +46,20 @@ class LabelField:
             )
         return self._numbers[raw]
 
+    def read_all(self, raws: Sequence[str]) -> list[list[int]]:
+        """Return the index of each label, as a sequence of one token."""
+        return [[self.read(raw)] for raw in raws]
+
+    @property
+    def size(self) -> int:
+        """Number of labels."""
+        return len(self.names)
+
+    @property
+    def digest(self) -> str:
+        """Checksum of the encoding; fields with the same one encode every label equally."""
+        return f"{type(self).__name__} {list(self.names)}"
+
     def write(self, number: int) -> str:
         """Return the label of an index."""
         return self.names[number]
@@ -95,7 +109,7 @@ class LabelledBatches(PairBatches[LabelledBatch]):
     @staticmethod
     def target_lengths(targets: Sequence[Any]) -> Lengths:
         """Return the length of each label: one."""
-        return np.ones(len(targets), np.int64)
+        return np.ones(len(targets), np.int32)
 
     def stack(self, rows: Rows, number: int) -> LabelledBatch:
         """Return the batch of some sources with their labels."""

@@ -19,7 +19,12 @@ from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, Vid
 from regard.data import text_image
 from regard.data.audio.field import AudioConfig, AudioField
 from regard.data.audio.files import AUDIO_FILES
-from regard.data.datasets.labelled import as_source, read_labelled, split_source
+from regard.data.datasets.labelled import (
+    as_source,
+    read_labelled,
+    read_labelled_corpus,
+    split_source,
+)
 from regard.data.decoding import keep_readable
 from regard.data.example import Example
 from regard.data.formats import check_is_text, describe_formats, read_head
@@ -27,7 +32,7 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.files import IMAGE_FILES
 from regard.data.media import Medium, resolve
 from regard.data.standardize import StandardizedField
-from regard.data.text.field import TOKENIZER, TextField
+from regard.data.text.field import TOKENIZER, Text, TextField
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.text.readers import OnError, read_corpus
 from regard.data.text.tokenizers import TokenizerConfig
@@ -147,7 +152,11 @@ def _read_texts(
 def _read_labelled_texts(
     path: str, second: str | None = None, *, on_error: OnError = "stop"
 ) -> Sequence[Example]:
-    return _check_texts(path, read_labelled(path, second, on_error=on_error))
+    return _check_texts(path, read_labelled_corpus(path, second, on_error=on_error))
+
+
+def _parse_text(source: Text) -> Text:
+    return as_source(split_source(source))
 
 
 TEXT_TARGETS = (
@@ -231,7 +240,7 @@ MODALITIES: dict[str, Modality] = {
         read_pairs=_read_texts,
         read_labelled=_read_labelled_texts,
         read_sources=read_lines,
-        parse=lambda source: as_source(split_source(source)),
+        parse=_parse_text,
     ),
 }
 """Modalities by name; text is last, since any name may be a text."""

@@ -1,6 +1,6 @@
 """Token ids of many texts in one flat array, which may be memory-mapped."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any, overload
 
 import numpy as np
@@ -8,6 +8,15 @@ from numpy.typing import NDArray
 
 Lengths = NDArray[np.int32] | NDArray[np.int64]
 """Number of positions of each item."""
+
+
+def shorten_ids(ids: list[int], limit: int) -> list[int]:
+    """Truncate token ids to a length; they keep their last token, the end token."""
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+
+
+Shorten = Callable[[list[int], int], list[int]]
+"""Function that truncates token ids to a length."""
 
 
 class TokenIds(Sequence[list[int]]):
@@ -20,6 +29,7 @@ class TokenIds(Sequence[list[int]]):
         lengths: Lengths,
         *,
         limit: int | None = None,
+        shorten: Shorten = shorten_ids,
     ) -> None:
         """Combine arrays without copying them.
 
@@ -27,24 +37,32 @@ class TokenIds(Sequence[list[int]]):
             flat: Token ids of all texts.
             starts: Index of the first token of each text.
             lengths: Number of tokens of each text.
-            limit: Length to which longer texts are truncated; they keep their last token.
+            limit: Length to which longer texts are truncated.
+            shorten: Function that truncates a text.
         """
         # A view as a plain array: indexing a `numpy.memmap` is several times slower.
-        self._flat, self._starts = np.asarray(flat), np.asarray(starts)
-        self._lengths, self._limit = lengths, limit
+        self.flat, self._starts = np.asarray(flat), np.asarray(starts)
+        self._lengths, self._limit, self._shorten = lengths, limit, shorten
 
     @property
     def lengths(self) -> Lengths:
         """Number of tokens of each text."""
         return self._lengths if self._limit is None else np.minimum(self._lengths, self._limit)
 
+    @property
+    def first(self) -> NDArray[Any]:
+        """First token of each text; every text must have one."""
+        first: NDArray[Any] = self.flat[self._starts]
+        return first
+
     def select(self, rows: NDArray[np.int64]) -> "TokenIds":
         """Return the texts with the given indexes; token ids are not copied."""
-        return TokenIds(self._flat, self._starts[rows], self._lengths[rows], limit=self._limit)
+        starts, lengths = self._starts[rows], self._lengths[rows]
+        return TokenIds(self.flat, starts, lengths, limit=self._limit, shorten=self._shorten)
 
-    def truncate(self, limit: int) -> "TokenIds":
-        """Return the texts truncated to a length; they keep their last token, the end token."""
-        return TokenIds(self._flat, self._starts, self._lengths, limit=limit)
+    def truncate(self, limit: int, shorten: Shorten = shorten_ids) -> "TokenIds":
+        """Return the texts truncated to a length."""
+        return TokenIds(self.flat, self._starts, self._lengths, limit=limit, shorten=shorten)
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -59,8 +77,8 @@ class TokenIds(Sequence[list[int]]):
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
         start = int(self._starts[index])
-        ids: list[int] = self._flat[start : start + int(self._lengths[index])].tolist()
-        return ids if self._limit is None else _shorten(ids, self._limit)
+        ids: list[int] = self.flat[start : start + int(self._lengths[index])].tolist()
+        return ids if self._limit is None else self._shorten(ids, self._limit)
 
 
 def lengths_of(items: Sequence[Sized]) -> Lengths:
@@ -75,12 +93,23 @@ def select(items: Sequence[Any], rows: NDArray[np.int64]) -> Sequence[Any]:
     return [items[row] for row in rows.tolist()]
 
 
-def truncate(sequences: Sequence[list[int]], limit: int) -> Sequence[list[int]]:
-    """Return token ids truncated to a length; they keep their last token, the end token."""
+def truncate(
+    sequences: Sequence[list[int]], limit: int, shorten: Shorten = shorten_ids
+) -> Sequence[list[int]]:
+    """Return token ids truncated to a length.
+
+    Args:
+        sequences: Token ids of each text.
+        limit: The length.
+        shorten: Function that truncates a text; by default, it keeps its last token, the end token.
+    """
     if isinstance(sequences, TokenIds):
-        return sequences.truncate(limit)
-    return [_shorten(ids, limit) for ids in sequences]
+        return sequences.truncate(limit, shorten)
+    return [shorten(ids, limit) for ids in sequences]
 
 
-def _shorten(ids: list[int], limit: int) -> list[int]:
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+def first_ids(sequences: Sequence[list[int]]) -> Sequence[int]:
+    """Return the first token id of each sequence, such as the number of its only token, a label."""
+    if isinstance(sequences, TokenIds):
+        return sequences.first.data  # Unlike those of an array, its items are `int`.
+    return [ids[0] for ids in sequences]

@@ -14,8 +14,10 @@ from regard.attention.recording import record
 from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.progress import track
+from regard.data.corpus import MAX_FITTED, sample
 from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField, tokenizer_file
+from regard.data.text.token_cache import encode_stream
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text.windows import StreamField, WindowBatch, Windows, group_by_length
@@ -95,6 +97,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
     @classmethod
     def fit_fields(cls, recipe: LanguageRecipe, examples: Sequence[Example]) -> Fields:
         """Fit the vocabulary."""
+        examples = sample(examples, MAX_FITTED, "The tokenizer is fitted")
         lines = [example.source for example in examples]
         return _fields(recipe, train_tokenizer(recipe.data.tokenizer, lines))
 
@@ -143,7 +146,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def training_batches(self, examples: Sequence[Example]) -> Windows:
         """Return windows of the training text."""
-        ids = self.text.stream([example.source for example in examples])
+        ids = encode_stream(examples, self.text)
         vocab_size = self.text.tokenizer.vocab_size
         self.log_model(f"{vocab_size:,} tokens; the text has {len(ids) - 1:,} of them")
         return Windows(

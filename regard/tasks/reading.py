@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.corpus import join
+from regard.data.corpus import distinct_targets, join
 from regard.data.datasets.catalog import DATASETS, Reader, find_data
-from regard.data.datasets.texts import read_text, split_text
+from regard.data.datasets.texts import read_text_corpus, split_text
 from regard.data.example import Example
 from regard.data.modality import MODALITIES, Modality, check_sources, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
@@ -225,7 +225,7 @@ def _find_text(paths: Paths, option: str, *, seed: int) -> Splits | Sequence[Exa
         raise ConfigError(
             f"A text must be one file, but `{option}` has {len(paths)}: {', '.join(paths)}."
         )
-    loaded = find_data(*paths, seed=seed, read=lambda path, second: read_text(path))
+    loaded = find_data(*paths, seed=seed, read=lambda path, second: read_text_corpus(path))
     if isinstance(loaded, Splits) and any(example.target for example in loaded.train[:100]):
         raise DataError(
             f"'{paths[0]}' is a data set of pairs, but a language model learns from text. Give a "
@@ -239,7 +239,7 @@ def read_labelled_texts(
 ) -> Splits:
     """Read sources with labels, otherwise as `read_pairs`."""
     splits = read_pairs(data, valid, test, config=config, read=_labelled_reader(config))
-    known = {example.target for example in splits.train}
+    known = distinct_targets(splits.train)
     for split, examples in (("validation", splits.valid), ("test", splits.test)):
         unknown = sorted({example.target for example in examples} - known)
         if unknown:

@@ -7,6 +7,7 @@ from regard.core.logging import logger
 from regard.data.batch import Values, map_tensors
 from regard.data.labels import LabelledBatches
 from regard.data.modality import SourceField
+from regard.data.token_ids import lengths_of
 from regard.models.encoders import max_tokens
 from regard.models.interfaces import Encoder
 from regard.tasks.base import AnyRecipe, Task
@@ -21,7 +22,7 @@ def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:
         max_length: The maximum length.
         message: A format string for the number of long items, that of all items, and `max_length`.
     """
-    num_long = sum(len(item) > max_length for item in items)
+    num_long = int((lengths_of(items) > max_length).sum())
     if num_long:
         logger.warning(message, f"{num_long:,}", f"{len(items):,}", max_length)
     return num_long > 0

@@ -4,7 +4,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from regard.data.text.columns import log_roles, read_rows
 from regard.data.text.field import Text
 from regard.data.text.json_lines import list_keys, read_json_lines
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import Format, OnError, read_examples
+from regard.data.text.readers import Format, OnError, read_corpus, read_examples
 from regard.data.text.tables import Table, read_csv, read_tsv
 
 SENTIMENT = {"0": "negative", "1": "positive"}
@@ -51,6 +51,13 @@ def read_labelled(
         on_error: As for `read_examples`.
     """
     return read_examples(path, second, formats=FORMATS, on_error=on_error)
+
+
+def read_labelled_corpus(
+    path: str | Path, second: str | Path | None = None, *, on_error: OnError = "stop"
+) -> Sequence[Example]:
+    """Read texts with their labels as `read_labelled` does, but large files as a corpus."""
+    return read_corpus(path, second, formats=FORMATS, on_error=on_error, content="labels")
 
 
 def split_source(source: Text) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from regard.core.logging import logger
 from regard.core.progress import track
-from regard.data import decoding
+from regard.core.workers import count_workers, map_chunks
+from regard.data.decoding import split
 from regard.data.image.builtin import NUMBERED_IMAGES, RENDERED, Pixels, to_image
 from regard.data.image.files import IMAGE_FILES
 from regard.data.image.resize import RESAMPLING, Frame, read_image, to_pixels
@@ -39,12 +40,13 @@ def _read_numbered(frame: Frame, name: str, arguments: tuple[str, ...]) -> list[
 @lru_cache(maxsize=2)
 def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
     """Return numbered images (B, C, Y, X); the latest are cached for statistics and training."""
-    num_workers = decoding.count_workers(len(arguments), NUM_PER_WORKER) if name in RENDERED else 0
+    num_workers = count_workers(len(arguments), NUM_PER_WORKER) if name in RENDERED else 0
     if num_workers > 1:
         logger.info("rendering %s images", f"{len(arguments):,}")
     work = partial(_render_part, name, frame)
-    chunks = decoding.map_chunks(work, arguments, chunk=CHUNK, num_workers=num_workers)
-    parts = [*track(chunks, "Rendering images", total=len(arguments), size=len)]
+    chunks = split(arguments, CHUNK) if num_workers > 1 else [arguments]
+    rendered = map_chunks(work, chunks, num_workers=num_workers)
+    parts = [*track(rendered, "Rendering images", total=len(arguments), size=len)]
     pixels = parts[0] if len(parts) == 1 else np.concatenate(parts)
     pixels.flags.writeable = False
     return pixels

@@ -72,6 +72,10 @@ class TextField:
 
     def read_all(self, texts: Sequence[Text]) -> list[list[int]]:
         """Encode many texts as token ids, much faster than one by one."""
+        single = [text for text in texts if isinstance(text, str)]
+        if len(single) == len(texts):
+            start, end = self._start, self.tokenizer.eos
+            return [[*start, *ids, end] for ids in self.tokenizer.encode_batch(single)]
         rows = [texts_of(text) for text in texts]
         encoded = iter(self.tokenizer.encode_batch([part for row in rows for part in row]))
         return [self._wrap([next(encoded) for _ in row]) for row in rows]

@@ -58,6 +58,14 @@ def read_lines(path: str | Path, *, errors: dict[int, DataError] | None = None) 
             yield line
 
 
+def read_raw_lines(path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a text file, plain or `.gz`, with their line ends and of any length."""
+    with _open(path) as file:
+        head = cast(BufferedReader, file).peek(HEAD_BYTES)[:HEAD_BYTES]
+        check_is_text(file_name(path), head)
+        yield from file
+
+
 def read_bytes(path: str | Path) -> bytes:
     """Read all bytes of a file, plain or `.gz`, or of standard input (`-`)."""
     with _open(path) as file:

@@ -137,22 +137,47 @@ def read_corpus(
     path: str | Path,
     second: str | Path | None = None,
     *,
+    formats: Mapping[str, Format] | None = None,
     columns: Sequence[str] = (),
     on_error: OnError = "stop",
+    content: str = "",
 ) -> Sequence[Example]:
-    """Read pairs as `read_examples` does, but large files as a corpus in the cache.
+    """Read examples as `read_examples` does, but large files as a corpus in the cache.
 
-    A corpus is identified by the contents of the files and the arguments.
+    Args:
+        path: As for `read_examples`, like the other arguments.
+        second: File of targets.
+        formats: Reader of each format.
+        columns: Content of each column.
+        on_error: Treatment of lines that hold no pair.
+        content: Name of the `formats`, if they are given.
     """
-    read = partial(stream_examples, path, second, columns=columns, on_error=on_error)
-    files = [Path(file) for file in (path, second) if file is not None]
+    read = partial(
+        stream_examples, path, second, formats=formats, columns=columns, on_error=on_error
+    )
+    settings = f"{list(columns)} {on_error}{content and f' {content}'}"
+    corpus = open_large((path, second), read, settings=settings)
+    return list(read()) if corpus is None else corpus
+
+
+def open_large(
+    paths: Sequence[str | Path | None], read: Callable[[], Iterable[Example]], *, settings: str
+) -> Corpus | None:
+    """Return the examples of large files as a corpus in the cache; None if the files are small.
+
+    Args:
+        paths: The files; None is ignored.
+        read: Function that reads the examples.
+        settings: Settings of the function, which identify the corpus with the files' contents.
+    """
+    files = [Path(path) for path in paths if path is not None]
     sizes = [*map(_text_bytes, files)]
     if not all(sizes) or sum(sizes) < LARGE_BYTES:
-        return list(read())
+        return None
     title = " and ".join(map(str, files))
     with show_message(f"Checking {title}"):
         contents = [f"{''.join(file.suffixes).lower()} {sha256(file)}" for file in files]
-        key = f"{_CORPUS_FORMAT} {contents} {list(columns)} {on_error}"
+        key = f"{_CORPUS_FORMAT} {contents} {settings}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
         is_new = not (corpora_folder() / name).exists()
     if is_new:

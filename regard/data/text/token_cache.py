@@ -1,21 +1,34 @@
 """Token ids of corpora, tokenised once and kept in a memory-mapped cache."""
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
+from multiprocessing import parent_process
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from regard.core.progress import counting
+from regard.core.workers import count_workers, map_chunks
 from regard.data.cached_folder import find_or_build
-from regard.data.corpus import Array, Corpus, corpora_folder, open_array, to_offsets
+from regard.data.corpus import Array, Corpus, corpora_folder, open_array, parse_line, to_offsets
 from regard.data.example import Example
-from regard.data.text.field import Text, TextField
+from regard.data.labels import LabelField
+from regard.data.text.field import TextField
 from regard.data.text.tokenizers import CHUNK
+from regard.data.text.windows import StreamField
 from regard.data.token_ids import TokenIds
+
+NUM_PER_WORKER = 250_000
+"""Minimum number of examples per worker process; a process takes some seconds to start."""
+
+_FORMAT = 1
+"""Version of the token ids in the cache; another number invalidates them."""
 
 
 class Encoder(Protocol):
@@ -25,8 +38,44 @@ class Encoder(Protocol):
         """Convert raw items to items whose length is the number of positions they take."""
 
 
-_FORMAT = 1
-"""Version of the token ids in the cache; another number invalidates them."""
+class TokenField(Encoder, Protocol):
+    """Field that encodes raw items as token ids."""
+
+    @property
+    def digest(self) -> str:
+        """Checksum of the encoding; fields with the same one encode every item equally."""
+
+    @property
+    def size(self) -> int:
+        """Number of different token ids."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One part of each example, and the field that encodes it."""
+
+    name: str
+    """Name of its files."""
+    read: Callable[[Example], Any]
+    """Function that returns the raw item of an example; it is pickled for worker processes."""
+    field: TokenField
+    """The field."""
+    start: tuple[int, ...] = ()
+    """Token ids before those of the first example."""
+
+    def encode(self, examples: Sequence[Example]) -> tuple[Array, Array]:
+        """Return the token ids of examples in one array, and their number per example."""
+        rows = self.field.read_all([*map(self.read, examples)])
+        sizes = np.fromiter(map(len, rows), np.uint32, len(rows))
+        return np.fromiter(chain.from_iterable(rows), self.dtype, int(sizes.sum())), sizes
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Smallest type of the token ids."""
+        return np.min_scalar_type(self.field.size - 1)
+
+
+_SOURCE, _TARGET = attrgetter("source"), attrgetter("target")
 
 
 def encode_pairs(
@@ -40,81 +89,137 @@ def encode_pairs(
         target: Field of the targets.
     """
     if isinstance(examples, Corpus) and isinstance(source, TextField):
-        return read_tokens(examples, source=source, target=target)
-    sources = source.read_all([example.source for example in examples])
-    return sources, target.read_all([example.target for example in examples])
+        sources, targets = read_tokens(
+            examples, Column("source", _SOURCE, source), Column("target", _TARGET, target)
+        )
+        return sources, targets
+    return (
+        source.read_all([example.source for example in examples]),
+        target.read_all([example.target for example in examples]),
+    )
 
 
-def read_tokens(
-    corpus: Corpus, *, source: TextField, target: TextField
-) -> tuple[TokenIds, TokenIds]:
+def encode_labelled(
+    examples: Sequence[Example],
+    *,
+    source: Encoder,
+    labels: LabelField,
+    parse: Callable[[Any], Any],
+) -> tuple[Sequence[Any], Sequence[list[int]]]:
+    """Return the items of sources, and labels as one token each, likewise.
+
+    Args:
+        examples: The examples.
+        source: Field of the sources, of any modality.
+        labels: Field of the labels.
+        parse: Function that converts the source of an example to a raw item.
+    """
+    read = partial(_parse_source, parse=parse)
+    if isinstance(examples, Corpus) and isinstance(source, TextField):
+        items, targets = read_tokens(
+            examples, Column("source", read, source), Column("target", _TARGET, labels)
+        )
+        return items, targets
+    return (
+        source.read_all([*map(read, examples)]),
+        labels.read_all([example.target for example in examples]),
+    )
+
+
+def encode_stream(examples: Sequence[Example], text: StreamField) -> Array:
+    """Return all texts as one array of ids, as `StreamField.stream` does, likewise.
+
+    Args:
+        examples: Texts as sources.
+        text: Field of the texts.
+    """
+    if isinstance(examples, Corpus):
+        (tokens,) = read_tokens(examples, Column("source", _SOURCE, text, (text.line_end,)))
+        return tokens.flat
+    return text.stream([example.source for example in examples])
+
+
+def _parse_source(example: Example, *, parse: Callable[[Any], Any]) -> Any:
+    return parse(example.source)
+
+
+def read_tokens(corpus: Corpus, *columns: Column) -> list[TokenIds]:
     """Return the token ids of a corpus, memory-mapped; tokenise it if they are not in the cache.
 
     Args:
         corpus: The examples.
-        source: Field of the sources.
-        target: Field of the targets.
+        columns: Parts of the examples with their fields.
 
     Returns:
-        Token ids of the sources and of the targets, as `TextField.read_all` returns them.
+        Token ids of each part, as `read_all` of its field returns them.
     """
-    key = f"{_FORMAT} {corpus.digest} {source.digest} {target.digest}"
+    key = " ".join([f"{_FORMAT}", corpus.digest, *(column.field.digest for column in columns)])
     name = f"{hashlib.sha256(key.encode()).hexdigest()[:16]}-tokens"
 
     def build(folder: Path) -> None:
-        _tokenize(corpus, _Side(folder, "source", source), _Side(folder, "target", target))
+        _tokenize(corpus, [_Files(folder, column) for column in columns])
 
     folder = find_or_build(corpora_folder() / name, build).path
-    return _Side(folder, "source", source).open(), _Side(folder, "target", target).open()
+    return [_Files(folder, column).open() for column in columns]
 
 
-def _tokenize(corpus: Corpus, source: "_Side", target: "_Side") -> None:
-    examples = iter(corpus)
+def _tokenize(corpus: Corpus, files: "Sequence[_Files]") -> None:
+    """Write the token ids of a corpus, in chunks that worker processes encode."""
+    encode = partial(_encode, columns=[one.column for one in files])
+    num_workers = count_workers(len(corpus), NUM_PER_WORKER)
     with counting("Tokenising", len(corpus)) as advance:
-        while chunk := list(islice(examples, CHUNK)):
-            source.append([example.source for example in chunk])
-            target.append([example.target for example in chunk])
-            advance(len(chunk))
-    source.finish()
-    target.finish()
+        for chunk in map_chunks(encode, _split(corpus.lines()), num_workers=num_workers):
+            for one, (flat, sizes) in zip(files, chunk, strict=True):
+                one.append(flat, sizes)
+            advance(len(chunk[0][1]))
+    for one in files:
+        one.finish()
+
+
+def _split(lines: Iterator[str]) -> Iterator[list[str]]:
+    while chunk := list(islice(lines, CHUNK)):
+        yield chunk
+
+
+def _encode(lines: Sequence[str], *, columns: Sequence[Column]) -> list[tuple[Array, Array]]:
+    if parent_process() is not None:
+        # The worker processes occupy all cores.
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    examples = [*map(parse_line, lines)]
+    return [column.encode(examples) for column in columns]
 
 
 @dataclass
-class _Side:
-    """Files with the token ids of sources or of targets: one flat array, and offsets of texts."""
+class _Files:
+    """Files with the token ids of a column: one flat array, and the offsets of its items."""
 
     folder: Path
-    name: str
-    text_field: TextField
+    column: Column
     sizes: list[Array] = field(default_factory=list)
 
-    def append(self, texts: Sequence[Text]) -> None:
-        """Write the token ids of further texts."""
-        rows = self.text_field.read_all(texts)
-        sizes = np.fromiter(map(len, rows), np.uint32, len(rows))
-        flat = np.fromiter(chain.from_iterable(rows), self._dtype, int(sizes.sum()))
+    def append(self, flat: Array, sizes: Array) -> None:
+        """Write the token ids of further items, one after the other, with their sizes."""
         with self._ids.open("ab") as file:
+            if not self.sizes:
+                np.array(self.column.start, self.column.dtype).tofile(file)
             flat.tofile(file)
         self.sizes.append(sizes)
 
     def finish(self) -> None:
-        """Write the offsets of all texts."""
-        np.save(self._offsets, to_offsets(self.sizes))
+        """Write the offsets of all items."""
+        start = np.array([len(self.column.start)])
+        np.save(self._offsets, to_offsets([start, *self.sizes])[1:])
 
     def open(self) -> TokenIds:
         """Map the files into memory."""
         offsets = open_array(self._offsets)
-        flat = np.memmap(self._ids, self._dtype, mode="r")
+        flat = np.memmap(self._ids, self.column.dtype, mode="r")
         return TokenIds(flat, offsets[:-1], np.diff(offsets).astype(np.int32))
 
     @property
     def _ids(self) -> Path:
-        return self.folder / f"{self.name}.bin"
+        return self.folder / f"{self.column.name}.bin"
 
     @property
     def _offsets(self) -> Path:
-        return self.folder / f"{self.name}-offsets.npy"
-
-    @property
-    def _dtype(self) -> "np.dtype[Any]":
-        return np.min_scalar_type(self.text_field.size - 1)
+        return self.folder / f"{self.column.name}-offsets.npy"

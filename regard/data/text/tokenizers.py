@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tokenizers as library
 from tokenizers import decoders, models
@@ -133,6 +133,10 @@ class Tokenizer:
         # These two replace whole words by the unknown token, with the space before the word.
         drops_words = isinstance(trained.model, models.WordLevel | models.WordPiece)
         self._unknown_sign = "▁" + UNKNOWN_SIGN if is_ours and drops_words else UNKNOWN_SIGN
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not the attributes alone: the library does not keep `encode_special_tokens`.
+        return Tokenizer, (self._trained,)
 
     @property
     def mask(self) -> int:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.core.config import at_least
@@ -15,7 +17,7 @@ from regard.data.batching import PlannedBatches, Rows
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, split_at
 
-Ids = np.ndarray[tuple[int], np.dtype[np.int32]]
+Ids = NDArray[np.integer[Any]]
 """Token ids of a text."""
 
 
@@ -35,6 +37,16 @@ class StreamField:
         self.is_exact = is_exact
         self.line_end = tokenizer.encode("\n")[0] if is_exact else tokenizer.eos
         """Token between lines, and before the first token of a text."""
+
+    @property
+    def size(self) -> int:
+        """Vocabulary size."""
+        return self.tokenizer.vocab_size
+
+    @property
+    def digest(self) -> str:
+        """Checksum of the encoding; fields with the same one encode every line equally."""
+        return f"{type(self).__name__} {self.is_exact} {self.tokenizer.digest}"
 
     def read(self, text: str) -> list[int]:
         """Encode a text as token ids, without the line end before it."""
@@ -102,7 +114,7 @@ class Windows(PlannedBatches[WindowBatch]):
     """
 
     ids: Ids
-    """Token ids of the text."""
+    """Token ids of the text, which may be memory-mapped."""
     _: KW_ONLY
     window: int
     """Number of predicted tokens in a window."""

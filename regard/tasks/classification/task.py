@@ -1,7 +1,7 @@
 """Classification: text, an image, a video or audio in; a label with its probability out."""
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.data.batching import limit_lengths
+from regard.data.corpus import MAX_FITTED, distinct_targets, sample
 from regard.data.datasets.labelled import split_source
 from regard.data.example import Example, require_examples
 from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.modality import fit_source, load_source, modality_of
 from regard.data.text.field import Text, TextField, as_text
+from regard.data.text.token_cache import encode_labelled
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
+from regard.data.token_ids import first_ids, truncate
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
 from regard.metrics.text.error_rates import accuracy
@@ -60,8 +63,9 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     def fit_fields(cls, recipe: ClassificationRecipe, examples: Sequence[Example]) -> Fields:
         """Fit the source field and the labels."""
         config = recipe.data.source
+        labels = LabelField.fit(distinct_targets(examples))
+        examples = sample(examples, MAX_FITTED, "The tokenizer is fitted")
         sources = [modality_of(config).parse(example.source) for example in examples]
-        labels = LabelField.fit(example.target for example in examples)
         return {"source": fit_source(config, sources, has_start=True), "labels": labels}
 
     @classmethod
@@ -98,7 +102,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             settings, encoder = find_encoder(init_from)
             source = TextField(find_tokenizer(init_from), has_start=True)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        labels = LabelField.fit(example.target for example in examples)
+        labels = LabelField.fit(distinct_targets(examples))
         fields = {"source": source, "labels": labels}
         return WarmStart(recipe, fields, encoder_weights(encoder, prefix))
 
@@ -111,25 +115,33 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
         """Return the training batches; texts beyond the limit are dropped or truncated."""
         config = replace(self.recipe.data.batch, max_length=self.max_length)
-        sources = [example.source for example in examples]
-        is_truncated = config.too_long == "truncate"
-        items = self.read_items(sources) if is_truncated else self.read_sources(sources)
-        labels = [[number] for number in self.read_targets(examples)]
+        items, labels = encode_labelled(
+            examples, source=self.source, labels=self.labels, parse=self.parser
+        )
+        items = self._truncate(items) if config.too_long == "truncate" else items
         kept_items, kept_labels, _ = limit_lengths(items, labels, config)
         self.log_model(f"{self.source.spec}, {len(self.labels.names)} labels")
-        return self.item_batches(kept_items, [label for (label,) in kept_labels], is_shuffled=True)
+        return self.item_batches(kept_items, first_ids(kept_labels), is_shuffled=True)
+
+    @property
+    def parser(self) -> Callable[[Any], Any]:
+        """Function from a source to what its field reads: a line of text is split at a tab."""
+        return modality_of(self.recipe.data.source).parse
 
     def parse_source(self, source: Any) -> Any:
-        """Return a source as its field reads it: a line of text is split at a tab."""
-        return modality_of(self.recipe.data.source).parse(source)
+        """Return a source as its field reads it."""
+        return self.parser(source)
 
     def read_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of their field, truncated; warn the first time."""
-        items, max_length = self.read_sources(sources), self.max_length
+        return [*self._truncate(self.read_sources(sources))]
+
+    def _truncate(self, items: Sequence[Any]) -> Sequence[Any]:
+        max_length = self.max_length
         if not self._has_warned:
             message = "shortened %s of %s texts to %d tokens (`max_length`)"
             self._has_warned = warn_if_long(items, max_length, message)
-        return [self.source.shorten(item, max_length) for item in items]
+        return truncate(items, max_length, self.source.shorten)
 
     def read_targets(self, examples: Sequence[Example]) -> list[int]:
         """Return the label id of each example."""

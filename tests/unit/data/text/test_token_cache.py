@@ -9,7 +9,7 @@ from regard.data.corpus import Corpus, corpora_folder
 from regard.data.example import Example
 from regard.data.text import token_cache
 from regard.data.text.field import TextField, both_sides
-from regard.data.text.token_cache import read_tokens
+from regard.data.text.token_cache import encode_pairs
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.token_ids import TokenIds
@@ -43,7 +43,7 @@ def make_fields(examples, **settings):
 def test_cached_token_ids_equal_those_in_memory(corpus, examples, vocab_size, dtype):
     fields = make_fields(examples, vocab_size=vocab_size)
     assert np.min_scalar_type(fields["source"].size - 1) <= dtype
-    sources, targets = read_tokens(corpus, **fields)
+    sources, targets = encode_pairs(corpus, **fields)
     assert list(sources) == fields["source"].read_all([example.source for example in examples])
     assert list(targets) == fields["target"].read_all([example.target for example in examples])
 
@@ -52,13 +52,13 @@ def test_ids_beyond_two_bytes_are_stored(corpus, examples, monkeypatch):
     fields = make_fields(examples)
     monkeypatch.setattr(TextField, "size", 1 << 17)
     monkeypatch.setattr(TextField, "read_all", lambda self, texts: [[99_999, 3] for _ in texts])
-    assert read_tokens(corpus, **fields)[0][5] == [99_999, 3]
+    assert encode_pairs(corpus, **fields)[0][5] == [99_999, 3]
 
 
 def test_batches_of_cached_token_ids_equal_those_in_memory(corpus, examples):
     fields = make_fields(examples)
     rows = {
-        "cached": read_tokens(corpus, **fields),
+        "cached": encode_pairs(corpus, **fields),
         "memory": [
             fields[side].read_all([getattr(example, side) for example in examples])
             for side in ("source", "target")
@@ -87,9 +87,9 @@ def cached_tokens() -> Iterator[str]:
 
 def test_a_corpus_is_tokenised_once(corpus, examples, monkeypatch):
     fields = make_fields(examples)
-    first = list(read_tokens(corpus, **fields)[0])
+    first = list(encode_pairs(corpus, **fields)[0])
     monkeypatch.setattr(TextField, "read_all", None)
-    assert list(read_tokens(corpus, **fields)[0]) == first
+    assert list(encode_pairs(corpus, **fields)[0]) == first
 
 
 def test_changed_examples_or_tokens_are_tokenised_again(corpus, examples):
@@ -101,7 +101,7 @@ def test_changed_examples_or_tokens_are_tokenised_again(corpus, examples):
         (corpus, {**fields, "target": fields["source"]}),
     ]
     for number, (changed, changed_fields) in enumerate(variants, start=1):
-        sources, _ = read_tokens(changed, **changed_fields)
+        sources, _ = encode_pairs(changed, **changed_fields)
         expected = changed_fields["source"].read_all([example.source for example in changed])
         assert list(sources) == expected
         assert len(list(cached_tokens())) == number
@@ -116,7 +116,7 @@ def test_a_saved_tokenizer_has_the_same_digest(examples, tmp_path):
 @pytest.mark.parametrize("name", ["source.bin", "target-offsets.npy"])
 def test_a_truncated_file_is_written_again(corpus, examples, name):
     fields = make_fields(examples)
-    expected = [list(side) for side in read_tokens(corpus, **fields)]
+    expected = [list(side) for side in encode_pairs(corpus, **fields)]
     path = corpora_folder() / next(cached_tokens()) / name
     path.write_bytes(path.read_bytes()[:-2])
-    assert [list(side) for side in read_tokens(corpus, **fields)] == expected
+    assert [list(side) for side in encode_pairs(corpus, **fields)] == expected

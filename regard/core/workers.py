@@ -1,0 +1,65 @@
+"""Worker processes that apply a function to chunks of data."""
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing import get_context
+from typing import TypeVar
+
+from regard.core.logging import logger
+from regard.core.threads import num_cores
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+
+MAX_WORKERS = 16
+
+
+def count_workers(num: int, num_per_worker: int) -> int:
+    """Return the number of worker processes for `num` items."""
+    return min(MAX_WORKERS, num_cores(), num // num_per_worker)
+
+
+def map_chunks(
+    work: Callable[[Chunk], Result], chunks: Iterable[Chunk], *, num_workers: int
+) -> Iterator[Result]:
+    """Apply a function to chunks in worker processes; yield results in order.
+
+    At most two chunks per worker process are in memory at a time.
+
+    Args:
+        work: Function of a chunk; it is pickled for the worker processes.
+        chunks: The chunks.
+        num_workers: Number of worker processes; below 2, this process handles all chunks.
+    """
+    if num_workers < 2:
+        yield from map(work, chunks)
+        return
+    remaining = iter(chunks)
+    pending: deque[Chunk] = deque()
+    futures: deque[Future[Result]] = deque()
+    # Not forked: a forked process would inherit threads and devices in an undefined state.
+    # Workers ignore Ctrl-C; the main process handles it and ends them.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
+    try:
+        while True:
+            for chunk in islice(remaining, 2 * num_workers - len(pending)):
+                pending.append(chunk)
+                futures.append(pool.submit(work, chunk))
+            if not pending:
+                break
+            result = futures.popleft().result()
+            pending.popleft()
+            yield result
+    except BrokenProcessPool:
+        logger.warning(
+            "worker processes have ended early, and the data are processed in this one. "
+            "Does your script run its code under `if __name__ == '__main__':`?"
+        )
+        yield from map(work, chain(pending, remaining))
+    finally:
+        pool.shutdown(cancel_futures=True)
