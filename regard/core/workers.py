@@ -1,12 +1,14 @@
 """Worker processes that apply a function to chunks of data."""
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TypeVar
 
 from regard.core.logging import logger
@@ -42,9 +44,7 @@ def map_chunks(
     pending: deque[Chunk] = deque()
     futures: deque[Future[Result]] = deque()
     # Not forked: a forked process would inherit threads and devices in an undefined state.
-    # Workers ignore Ctrl-C; the main process handles it and ends them.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _prepare_worker)
     try:
         while True:
             for chunk in islice(remaining, 2 * num_workers - len(pending)):
@@ -63,3 +63,16 @@ def map_chunks(
         yield from map(work, chain(pending, remaining))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _prepare_worker() -> None:
+    # The main process handles Ctrl-C and ends the workers; if it is killed, they end themselves.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

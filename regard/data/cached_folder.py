@@ -1,6 +1,8 @@
 """Folders of files that are computed once, kept in the cache and verified at every use."""
 
+import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +13,10 @@ from regard.core.files import read_json, sha256, write_json
 
 _INDEX = "index.json"
 """File with the SHA-256 checksums of the other files of a folder."""
+MAX_IDLE_SECONDS = 24 * 3600
+"""Age of the last change from which an unfinished folder counts as abandoned."""
+_PART = ".part"
+"""Suffix of unfinished folders."""
 NUM_ATTEMPTS = 3
 """Attempts to replace a damaged folder that other processes replace at the same time."""
 
@@ -40,8 +46,9 @@ def find_or_build(path: Path, build: Callable[[Path], None]) -> CachedFolder:
         return found
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(path)
         with tempfile.TemporaryDirectory(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".part", ignore_cleanup_errors=True
+            dir=path.parent, prefix=f".{path.name}.", suffix=_PART, ignore_cleanup_errors=True
         ) as temporary:
             built = Path(temporary, "built")
             built.mkdir()
@@ -53,6 +60,15 @@ def find_or_build(path: Path, build: Callable[[Path], None]) -> CachedFolder:
         raise DataError(
             f"{path} could not be written: {error.strerror}. Set REGARD_CACHE to another folder."
         ) from None
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished folders that killed processes left behind long ago."""
+    for part in path.parent.glob(f".{path.name}.*{_PART}"):
+        with suppress(OSError):  # Its process may just have finished it.
+            last = max(file.stat().st_mtime for file in (part, *part.rglob("*")))
+            if time.time() - last > MAX_IDLE_SECONDS:
+                shutil.rmtree(part)
 
 
 def _install(built: CachedFolder, path: Path) -> CachedFolder:
