@@ -2,6 +2,7 @@
 
 python benchmarks/large_corpus.py write 10000000 pairs.tsv    # random pairs, 115 bytes each
 python benchmarks/large_corpus.py train pairs.tsv 100         # steps; prints a line of JSON
+python benchmarks/large_corpus.py compare pairs.tsv 20000     # throughput on all and on some pairs
 """
 
 import json
@@ -9,15 +10,20 @@ import sys
 import tempfile
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import torch
 
 import regard
+from regard.tasks.generation.task import Predictor
 from regard.training import loop
+from regard.training.prefetch import prefetch
 
 NUM_WORDS = 20_000
 CHUNK = 100_000
+NUM_ROUNDS, STEPS_PER_ROUND = 6, 10
 SETTINGS = (
     "data.source.kind=bpe",
     "data.source.vocab_size=8000",
@@ -64,10 +70,9 @@ class MemoryPeaks(threading.Thread):
         """Read the memory of this process every 50 ms."""
         while True:
             peaks = self.peaks.setdefault(self.phase, {})
-            for line in Path("/proc/self/status").read_text().splitlines():
-                name, _, value = line.partition(":")
+            for name, value in read_kib(Path("/proc/self/status")).items():
                 if name in ("VmRSS", "RssAnon", "RssFile"):
-                    peaks[name] = max(peaks.get(name, 0), int(value.split()[0]) // 1024)
+                    peaks[name] = max(peaks.get(name, 0), value // 1024)
             time.sleep(0.05)
 
 
@@ -92,17 +97,59 @@ def train(data: str, steps: int) -> None:
             device="cpu",
         )
         progress = regard.train(request).summary.progress
+    rollup = read_kib(Path("/proc/self/smaps_rollup"))
     found = {
         "preparation_seconds": round(seconds["preparation"], 1),
         "tokens_per_second": round(progress.tokens / progress.seconds, 1),
         "peak_mib": memory.peaks,
+        "VmHWM_mib": read_kib(Path("/proc/self/status"))["VmHWM"] // 1024,
+        "pss_mib": {name: rollup[name] // 1024 for name in ("Pss", "Pss_Anon", "Pss_File")},
     }
     print(json.dumps(found))
 
 
+def read_kib(path: Path) -> dict[str, int]:
+    """Return the values in KiB of a file of `/proc`, by name."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {line[0].rstrip(":"): int(line[1]) for line in lines if line[-1] == "kB"}
+
+
+def compare(data: str, num: int) -> None:
+    """Train on a corpus and on `num` of its pairs in memory, in turns; print the best rounds."""
+    request = regard.Request(data=data, recipe="vaswani2017-tiny", settings=SETTINGS, device="cpu")
+    recipe, splits = request.resolve()
+    device = torch.device("cpu")
+    task = Predictor.prepare(recipe, splits.train, device=device)
+    optimizer = torch.optim.Adam(task.model.parameters(), fused=True)
+    rounds: dict[str, list[dict[str, float]]] = {"large": [], "small": []}
+    batches = {
+        name: prefetch(task.training_batches(examples).epoch(0))
+        for name, examples in (("large", splits.train), ("small", splits.train[:num]))
+    }
+    for number in range(NUM_ROUNDS + 1):
+        for name, found in rounds.items():
+            started, cpu, tokens = time.perf_counter(), time.process_time(), 0
+            for batch in islice(batches[name], STEPS_PER_ROUND):
+                optimizer.zero_grad()
+                task.loss(batch).total.backward()
+                optimizer.step()
+                tokens += batch.num_target_tokens
+            seconds = time.perf_counter() - started, time.process_time() - cpu
+            if number:  # The first round warms up.
+                found.append({"tokens": tokens, "wall": seconds[0], "cpu": seconds[1]})
+    best = {
+        f"tokens_per_{clock}_second_{name}": round(max(one["tokens"] / one[clock] for one in found))
+        for name, found in rounds.items()
+        for clock in ("wall", "cpu")
+    }
+    print(json.dumps(best))
+
+
+COMMANDS = {
+    "write": lambda num, path: write_pairs(int(num), Path(path)),
+    "train": lambda data, steps: train(data, int(steps)),
+    "compare": lambda data, num: compare(data, int(num)),
+}
+
 if __name__ == "__main__":
-    command, first, second = sys.argv[1:]
-    if command == "write":
-        write_pairs(int(first), Path(second))
-    else:
-        train(first, int(second))
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -87,7 +87,11 @@ def split_text(lines: Sequence[Example]) -> Splits:
             f"A text must have at least 20 lines to be split, but has {len(lines)}. "
             "Give more text, or validation and test files."
         )
-    ends = np.cumsum(_line_lengths(lines), dtype=np.int64)
+    if isinstance(lines, Corpus):
+        lengths = lines.array("lengths", _line_lengths)
+    else:
+        lengths = _line_lengths(lines)
+    ends = np.cumsum(lengths, dtype=np.int64)
     num_characters = int(ends[-1])
     shares = (max((1 - num * HELD_OUT), 1 - num * MAX_HELD_OUT / num_characters) for num in (2, 1))
     # A line belongs to the part in which it starts, and each part has at least one line, even if
@@ -97,15 +101,13 @@ def split_text(lines: Sequence[Example]) -> Splits:
         for share, num in zip(shares, (2, 1), strict=True)
     )
     train = without_rows(lines, np.arange(valid, len(lines)))
-    sizes = np.diff([0, *ends[[valid - 1, test - 1, -1]].tolist()]).tolist()
-    note = f"split in the order of the text: {_format_sizes(sizes)}"
+    parts = np.diff([0, *ends[[valid - 1, test - 1, -1]].tolist()])
+    note = f"split in the order of the text: {_format_sizes(parts.tolist())}"
     return Splits(train, [*lines[valid:test]], [*lines[test:]], note)
 
 
 def _line_lengths(lines: Sequence[Example]) -> NDArray[np.uint32]:
     """Return the number of characters of each line."""
-    if isinstance(lines, Corpus):
-        return lines.array("line-lengths", _line_lengths)
     return np.fromiter((len(line.source) for line in lines), np.uint32, len(lines))
 
 

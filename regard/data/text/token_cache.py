@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from multiprocessing import parent_process
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,13 +50,34 @@ class TokenField(Encoder, Protocol):
 
 
 @dataclass(frozen=True)
+class ParsedField:
+    """Field of texts whose raw items are parsed first."""
+
+    field: TextField
+    parse: Callable[[Any], Any]
+    """Function of the module level; it is pickled for worker processes."""
+
+    def read_all(self, raws: Sequence[Any]) -> list[list[int]]:
+        """Encode many raw items as token ids."""
+        return self.field.read_all([*map(self.parse, raws)])
+
+    @property
+    def digest(self) -> str:
+        """Checksum of the encoding."""
+        return f"{self.parse.__module__}.{self.parse.__qualname__} {self.field.digest}"
+
+    @property
+    def size(self) -> int:
+        """Vocabulary size."""
+        return self.field.size
+
+
+@dataclass(frozen=True)
 class Column:
     """One part of each example, and the field that encodes it."""
 
     name: str
-    """Name of its files."""
-    read: Callable[[Example], Any]
-    """Function that returns the raw item of an example; it is pickled for worker processes."""
+    """Attribute of examples."""
     field: TokenField
     """The field."""
     start: tuple[int, ...] = ()
@@ -65,7 +85,7 @@ class Column:
 
     def encode(self, examples: Sequence[Example]) -> tuple[Array, Array]:
         """Return the token ids of examples in one array, and their number per example."""
-        rows = self.field.read_all([*map(self.read, examples)])
+        rows = self.field.read_all([getattr(example, self.name) for example in examples])
         sizes = np.fromiter(map(len, rows), np.uint32, len(rows))
         return np.fromiter(chain.from_iterable(rows), self.dtype, int(sizes.sum())), sizes
 
@@ -73,9 +93,6 @@ class Column:
     def dtype(self) -> "np.dtype[Any]":
         """Smallest type of the token ids."""
         return np.min_scalar_type(self.field.size - 1)
-
-
-_SOURCE, _TARGET = attrgetter("source"), attrgetter("target")
 
 
 def encode_pairs(
@@ -89,9 +106,7 @@ def encode_pairs(
         target: Field of the targets.
     """
     if isinstance(examples, Corpus) and isinstance(source, TextField):
-        sources, targets = read_tokens(
-            examples, Column("source", _SOURCE, source), Column("target", _TARGET, target)
-        )
+        sources, targets = read_tokens(examples, Column("source", source), Column("target", target))
         return sources, targets
     return (
         source.read_all([example.source for example in examples]),
@@ -114,14 +129,12 @@ def encode_labelled(
         labels: Field of the labels.
         parse: Function that converts the source of an example to a raw item.
     """
-    read = partial(_parse_source, parse=parse)
     if isinstance(examples, Corpus) and isinstance(source, TextField):
-        items, targets = read_tokens(
-            examples, Column("source", read, source), Column("target", _TARGET, labels)
-        )
+        parsed = ParsedField(source, parse)
+        items, targets = read_tokens(examples, Column("source", parsed), Column("target", labels))
         return items, targets
     return (
-        source.read_all([*map(read, examples)]),
+        source.read_all([parse(example.source) for example in examples]),
         labels.read_all([example.target for example in examples]),
     )
 
@@ -134,16 +147,12 @@ def encode_stream(examples: Sequence[Example], text: StreamField) -> Array:
         text: Field of the texts.
     """
     if isinstance(examples, Corpus):
-        (tokens,) = read_tokens(examples, Column("source", _SOURCE, text, (text.line_end,)))
+        (tokens,) = read_tokens(examples, Column("source", text, start=(text.line_end,)))
         return tokens.flat
     return text.stream([example.source for example in examples])
 
 
-def _parse_source(example: Example, *, parse: Callable[[Any], Any]) -> Any:
-    return parse(example.source)
-
-
-def read_tokens(corpus: Corpus, *columns: Column) -> list[TokenIds]:
+def read_tokens(corpus: Corpus, *columns: Column) -> tuple[TokenIds, ...]:
     """Return the token ids of a corpus, memory-mapped; tokenise it if they are not in the cache.
 
     Args:
@@ -160,7 +169,7 @@ def read_tokens(corpus: Corpus, *columns: Column) -> list[TokenIds]:
         _tokenize(corpus, [_Files(folder, column) for column in columns])
 
     folder = find_or_build(corpora_folder() / name, build).path
-    return [_Files(folder, column).open() for column in columns]
+    return tuple(_Files(folder, column).open() for column in columns)
 
 
 def _tokenize(corpus: Corpus, files: "Sequence[_Files]") -> None:

@@ -182,9 +182,10 @@ class Tokenizer:
 
     def _encode_by_words(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each distinct word once; a text has few words that no other text has."""
-        words = dict.fromkeys(chain.from_iterable(map(_split_at_spaces, texts)))
+        rows = [_split_at_spaces(text) for text in texts]
+        words = dict.fromkeys(chain.from_iterable(rows))
         known = dict(zip(words, self._encode_all(words), strict=True)).__getitem__
-        return [[*chain.from_iterable(map(known, _split_at_spaces(text)))] for text in texts]
+        return [[*chain.from_iterable(map(known, row))] for row in rows]
 
     @property
     def digest(self) -> str:

@@ -1,3 +1,4 @@
+import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -73,3 +74,14 @@ def test_a_cache_that_cannot_be_written_is_reported(tmp_path, builder):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="could not be written: .* Set REGARD_CACHE to another"):
         find_or_build(tmp_path / "file" / "a", builder)
+
+
+def test_abandoned_folders_are_removed_and_those_in_work_are_kept(tmp_path, builder):
+    for name in (".a.old.part", ".a.new.part", ".b.old.part"):
+        (tmp_path / name / "built").mkdir(parents=True)
+        (tmp_path / name / "built" / "first.txt").write_text("on")
+        if "old" in name:
+            for path in (tmp_path / name, *(tmp_path / name).rglob("*")):
+                os.utime(path, (1, 1))
+    find_or_build(tmp_path / "a", builder)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", ".a.new.part", ".b.old.part"}

@@ -3,8 +3,17 @@ import gzip
 import pytest
 
 from regard.core.errors import DataError
+from regard.data.corpus import Corpus, corpora_folder
+from regard.data.datasets import texts
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.texts import read_text, split_text, to_lines, to_text
+from regard.data.datasets.texts import (
+    read_text,
+    read_text_corpus,
+    split_text,
+    to_lines,
+    to_text,
+)
+from regard.data.text import readers
 
 TEXT = "First line \n\n  third\x0b\u2028 one\r\nno end"
 
@@ -92,3 +101,55 @@ def test_shakespeare_is_split_by_characters(data_folder):
 def test_wikitext2_has_official_number_of_words(data_folder):
     splits = find_data("wikitext2")
     assert sum(len(line.source.split()) for line in splits.test) == 241_211
+
+
+class TestLargeTexts:
+    @pytest.fixture(autouse=True)
+    def large(self, tmp_path, monkeypatch):
+        """Treat every file as a large one, with a cache of its own."""
+        monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(readers, "LARGE_BYTES", 1)
+
+    @pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
+    def test_a_large_text_has_the_lines_of_a_list(self, file, name):
+        data = b"\xef\xbb\xbf" + TEXT.encode()
+        path = file(gzip.compress(data) if name.endswith(".gz") else data, name)
+        for _ in range(2):  # written, then read from the cache
+            corpus = read_text_corpus(path)
+            assert isinstance(corpus, Corpus)
+            assert list(corpus) == read_text(path)
+
+    @pytest.mark.parametrize(
+        ("raw", "message"),
+        [
+            (b" \n \n", "is empty: it contains no text"),
+            (b"one\ncaf\xe9\n", "line 2, is not UTF-8 \\(byte 0xe9 at position 4\\)"),
+            (b"one\na\0b", "line 2, holds a NUL byte"),
+        ],
+    )
+    def test_invalid_text_raises_and_leaves_nothing_in_the_cache(self, file, raw, message):
+        with pytest.raises(DataError, match=message):
+            read_text_corpus(file(raw))
+        assert not [*corpora_folder().iterdir()]
+
+    @pytest.mark.parametrize("last", ["", "b" * 1000 + "\n"])
+    @pytest.mark.parametrize("max_held_out", [30, 5_000_000])
+    def test_a_large_text_is_split_like_a_list(self, file, monkeypatch, last, max_held_out):
+        monkeypatch.setattr(texts, "MAX_HELD_OUT", max_held_out)
+        path = file(("".join(f"line {n}\n" for n in range(300)) + last).encode())
+        ours, theirs = split_text(read_text_corpus(path)), split_text(read_text(path))
+        assert isinstance(ours.train, Corpus)
+        assert (list(ours.train), ours.valid, ours.test) == (
+            theirs.train,
+            theirs.valid,
+            theirs.test,
+        )
+        assert ours.note == theirs.note
+
+
+def test_held_out_text_has_a_maximum_length(monkeypatch):
+    monkeypatch.setattr(texts, "MAX_HELD_OUT", 30)
+    splits = split_text(to_lines("".join(f"line {n:03}\n" for n in range(300))))
+    assert [len(to_text(part)) for part in (splits.train, splits.valid, splits.test)] == [
+        2646, 27, 27,
+    ]  # fmt: skip

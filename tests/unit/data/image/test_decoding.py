@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from regard.core import workers
 from regard.core.errors import DataError
 from regard.data import decoding
 from regard.data.cache import ArrayCache
@@ -187,7 +188,7 @@ class TestWorkers:
     def many(self, tmp_path, monkeypatch):
         monkeypatch.setattr(decoding, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(decoding, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
+        monkeypatch.setattr(workers, "num_cores", lambda: 2)
         with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
             for number in range(7):
                 path = tmp_path / f"{number}.png"
@@ -208,7 +209,7 @@ class TestWorkers:
     def test_workers_render_the_same_images(self, monkeypatch):
         monkeypatch.setattr(rendering, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(rendering, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
+        monkeypatch.setattr(workers, "num_cores", lambda: 2)
         names = [f"scenes/4/{number}" for number in range(7)]
         expected = [alone(name, FRAME) for name in names]
         # The main process cannot render images from here on.
@@ -219,9 +220,9 @@ class TestWorkers:
 
     def test_the_main_process_continues_if_workers_fail(self, many, monkeypatch, caplog):
         def die(*_):
-            raise decoding.BrokenProcessPool
+            raise workers.BrokenProcessPool
 
-        monkeypatch.setattr(decoding.ProcessPoolExecutor, "map", die)
+        monkeypatch.setattr(workers.ProcessPoolExecutor, "submit", die)
         found = [*read_many(many, FRAME)]
         assert "worker processes have ended early" in caplog.text
         assert [image.max() for image in found[:7]] == [*range(7)]

@@ -1,4 +1,10 @@
+import os
+import pickle
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -7,12 +13,20 @@ import torch
 from regard.data.batching import BatchConfig, Batches
 from regard.data.corpus import Corpus, corpora_folder
 from regard.data.example import Example
+from regard.data.labels import LabelField
 from regard.data.text import token_cache
-from regard.data.text.field import TextField, both_sides
-from regard.data.text.token_cache import encode_pairs
+from regard.data.text.field import TextField, both_sides, texts_of
+from regard.data.text.token_cache import (
+    Column,
+    ParsedField,
+    encode_labelled,
+    encode_pairs,
+    encode_stream,
+)
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.data.token_ids import TokenIds
+from regard.data.text.windows import StreamField, Windows
+from regard.data.token_ids import TokenIds, first_ids, lengths_of, truncate
 
 WORDS = "the a small big red dog cat bird sees finds likes tree house near under with".split()
 
@@ -120,3 +134,107 @@ def test_a_truncated_file_is_written_again(corpus, examples, name):
     path = corpora_folder() / next(cached_tokens()) / name
     path.write_bytes(path.read_bytes()[:-2])
     assert [list(side) for side in encode_pairs(corpus, **fields)] == expected
+
+
+def test_cached_labels_and_parsed_sources_equal_those_in_memory(examples, corpus):
+    fields = {"source": make_fields(examples)["source"], "labels": LabelField.fit(corpus.targets)}
+    for parse in (parse_texts, parse_first):
+        ours = encode_labelled(corpus, **fields, parse=parse)
+        theirs = encode_labelled(examples, **fields, parse=parse)
+        assert [*map(list, ours)] == [*map(list, theirs)]
+        assert [*first_ids(ours[1])] == first_ids(theirs[1])
+        assert isinstance(ours[0], TokenIds)
+
+
+def parse_texts(source):
+    return tuple(source.split(" ", 1)) if isinstance(source, str) else source
+
+
+def parse_first(source):
+    return texts_of(parse_texts(source))[0]
+
+
+def test_truncated_pairs_of_texts_equal_those_in_memory(examples, corpus):
+    source, labels = make_fields(examples)["source"], LabelField.fit(corpus.targets)
+    items, theirs = (
+        encode_labelled(one, source=source, labels=labels, parse=parse_texts)[0]
+        for one in (corpus, examples)
+    )
+    ours = truncate(items, 6, source.shorten)
+    assert list(ours) == truncate(theirs, 6, source.shorten) != theirs
+    assert lengths_of(ours).tolist() == [*map(len, ours)]
+
+
+@pytest.mark.parametrize("kind", ["byte", "word"])
+def test_windows_of_a_cached_stream_equal_those_in_memory(corpus, examples, kind):
+    lines = [
+        Example(f"{one.target} \n" + "\n" * (row % 5 == 0)) for row, one in enumerate(examples)
+    ]
+    stream = Corpus.open("lines", lambda: lines)
+    tokenizer = train_tokenizer(TokenizerConfig(kind=kind), [line.source for line in lines])
+    field = StreamField(tokenizer, is_exact=kind == "byte")
+    ours, theirs = (encode_stream(one, field) for one in (stream, lines))
+    assert ours.dtype.itemsize == 1 + (kind == "byte")
+    assert ours.tolist() == theirs.tolist()
+    batches = [Windows(ids, window=16, num_windows=4, seed=3) for ids in (ours, theirs)]
+    for one, other in zip(*(part.epoch(1, skip=2) for part in batches), strict=True):
+        assert torch.equal(one.tokens, other.tokens)
+
+
+def test_worker_processes_encode_the_same_token_ids(corpus, examples):
+    # Worker processes get a pickled function.
+    fields = {**make_fields(examples), "labels": LabelField.fit(corpus.targets)}
+    columns = [
+        Column("source", ParsedField(fields["source"], parse_texts)),
+        Column("target", fields["target"]),
+        Column("target", fields["labels"]),
+        Column("target", StreamField(fields["target"].tokenizer, is_exact=False)),
+    ]
+    encode = partial(token_cache._encode, columns=columns)
+    lines = [*corpus.lines()]
+    for ours, theirs in zip(pickle.loads(pickle.dumps(encode))(lines), encode(lines), strict=True):
+        assert [*map(list, ours)] == [*map(list, theirs)]
+
+
+def test_the_spelling_of_special_tokens_stays_text_in_worker_processes(examples):
+    field = make_fields(examples)["source"]
+    assert pickle.loads(pickle.dumps(field)).read("a <eos> b") == field.read("a <eos> b")
+
+
+KILLED = """
+import sys, time
+from regard.data.corpus import Corpus
+from regard.data.text import token_cache
+from regard.data.text.field import both_sides
+from regard.data.text.tokenizers import Tokenizer
+from pathlib import Path
+
+append, token_cache.CHUNK = token_cache._Files.append, 30
+
+def stop(files, *ids):
+    append(files, *ids)
+    if len(files.sizes) == 3:
+        print("ready", flush=True)
+        time.sleep(60)
+
+token_cache._Files.append = stop
+corpus = Corpus.open("name", lambda: sys.exit("The corpus is missing."))
+token_cache.encode_pairs(corpus, **both_sides(Tokenizer.load(Path(sys.argv[1]))))
+"""
+
+
+def test_a_killed_tokenisation_leaves_no_damaged_cache(corpus, examples, tmp_path):
+    fields = make_fields(examples)
+    fields["source"].tokenizer.save(tmp_path / "tokenizer.json")
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "tokenizer.json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGKILL)
+    (abandoned,) = corpora_folder().glob(".*.part")
+    assert (abandoned / "built" / "source.bin").stat().st_size > 0
+    assert not list(cached_tokens())
+    for path in (abandoned, *abandoned.rglob("*")):
+        os.utime(path, (1, 1))
+    for side, name in zip(encode_pairs(corpus, **fields), ("source", "target"), strict=True):
+        assert list(side) == fields[name].read_all([getattr(one, name) for one in examples])
+    assert not abandoned.exists()
