@@ -59,7 +59,7 @@ def _make_words(generator: np.random.Generator) -> np.ndarray:
 
 
 class MemoryPeaks(threading.Thread):
-    """Largest resident memory of this process before and during training, in MiB."""
+    """Largest resident memory of this process before, during and after training, in MiB."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -85,7 +85,9 @@ def train(data: str, steps: int) -> None:
     def observed_run(trainer: loop.Trainer) -> loop.Summary:
         memory.phase = "training"
         seconds["preparation"] = time.perf_counter() - started
-        return run(trainer)
+        summary = run(trainer)
+        memory.phase = "evaluation"
+        return summary
 
     loop.Trainer.run = observed_run  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,13 +1,31 @@
 """Token ids of many texts in one flat array, which may be memory-mapped."""
 
+import mmap as system
 from collections.abc import Callable, Sequence, Sized
+from mmap import mmap
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-Lengths = NDArray[np.int32] | NDArray[np.int64]
+MADV_DONTNEED: int | None = getattr(system, "MADV_DONTNEED", None)
+"""Advice to the system; None where it has none, as on Windows."""
+
+Lengths = NDArray[np.signedinteger[Any]]
 """Number of positions of each item."""
+
+
+def release_pages(array: NDArray[Any]) -> None:
+    """Remove a memory-mapped array from the resident memory of this process.
+
+    Its pages stay in the system's cache of files, so that reading it again is fast. Nothing happens
+    to an array that is not memory-mapped.
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap) and MADV_DONTNEED is not None:
+        base.madvise(MADV_DONTNEED)
 
 
 def shorten_ids(ids: list[int], limit: int) -> list[int]:
@@ -47,13 +65,19 @@ class TokenIds(Sequence[list[int]]):
     @property
     def lengths(self) -> Lengths:
         """Number of tokens of each text."""
-        return self._lengths if self._limit is None else np.minimum(self._lengths, self._limit)
+        if self._limit is None or self._limit > np.iinfo(self._lengths.dtype).max:
+            return self._lengths
+        return np.minimum(self._lengths, self._limit)
 
     @property
     def first(self) -> NDArray[Any]:
         """First token of each text; every text must have one."""
         first: NDArray[Any] = self.flat[self._starts]
         return first
+
+    def release(self) -> None:
+        """Remove memory-mapped token ids from the resident memory of this process."""
+        release_pages(self.flat)
 
     def select(self, rows: NDArray[np.int64]) -> "TokenIds":
         """Return the texts with the given indexes; token ids are not copied."""

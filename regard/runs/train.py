@@ -100,6 +100,21 @@ def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
     task = _open(request, recipe, splits)
+    summary = _fit(request, task, splits, loggers=loggers)
+    task.model.eval()
+    if summary.stopped == "interrupted":
+        return TrainingResult(request.out, task, summary, None)
+    evaluation = task.evaluate(splits.test, num_bootstrap=200)
+    save_metrics(request.out, task, evaluation, summary=summary)
+    report = _try_report(request.out, task, evaluation, examples=splits.test)
+    return TrainingResult(request.out, task, summary, evaluation, report)
+
+
+def _fit(
+    request: Request, task: Task[Any], splits: Splits, *, loggers: Sequence[Logger]
+) -> Summary:
+    """Train the model of a task; batches and optimiser are freed before the evaluation."""
+    recipe = task.recipe
     batches = task.training_batches(splits.train)
     trainer = Trainer(
         task.model,
@@ -117,14 +132,7 @@ def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
         # Write only after all checks have passed.
         _initialize_folder(request, task, splits)
         seed_everything(recipe.seed)
-    summary = trainer.run()
-    task.model.eval()
-    if summary.stopped == "interrupted":
-        return TrainingResult(request.out, task, summary, None)
-    evaluation = task.evaluate(splits.test, num_bootstrap=200)
-    save_metrics(request.out, task, evaluation, summary=summary)
-    report = _try_report(request.out, task, evaluation, examples=splits.test)
-    return TrainingResult(request.out, task, summary, evaluation, report)
+    return trainer.run()
 
 
 def _try_report(

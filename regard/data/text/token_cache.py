@@ -223,7 +223,10 @@ class _Files:
         """Map the files into memory."""
         offsets = open_array(self._offsets)
         flat = np.memmap(self._ids, self.column.dtype, mode="r")
-        return TokenIds(flat, offsets[:-1], np.diff(offsets).astype(np.int32))
+        lengths = np.diff(offsets)
+        # Signed, since lengths are subtracted from each other.
+        dtype = np.int16 if lengths.max(initial=0) <= np.iinfo(np.int16).max else np.int32
+        return TokenIds(flat, offsets[:-1], lengths.astype(dtype))
 
     @property
     def _ids(self) -> Path:

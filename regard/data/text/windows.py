@@ -16,6 +16,7 @@ from regard.core.errors import DataError
 from regard.data.batching import PlannedBatches, Rows
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, split_at
+from regard.data.token_ids import release_pages
 
 Ids = NDArray[np.integer[Any]]
 """Token ids of a text."""
@@ -144,6 +145,10 @@ class Windows(PlannedBatches[WindowBatch]):
         num = (len(self.ids) - 1 - first) // self.window
         starts = generator.permutation(num) * self.window + first
         return [starts[row : row + self.num_windows] for row in range(0, num, self.num_windows)]
+
+    def release(self) -> None:
+        """Remove a memory-mapped text from the resident memory of this process."""
+        release_pages(self.ids)
 
     def stack(self, rows: Rows, number: int) -> WindowBatch:
         """Return the windows that start at `rows`."""
