@@ -14,18 +14,13 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.batch import Batch, map_tensors
 from regard.data.example import Alignment
-from regard.data.token_ids import Lengths, TokenIds, lengths_of, select, truncate
+from regard.data.token_ids import Lengths, lengths_of, select, truncate
 
 Sequences = Sequence[list[int]]
 Items = Sequence[Any]
 """Items of a field; the length of an item is the number of positions it takes."""
 Rows = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
 AnyBatch = TypeVar("AnyBatch", covariant=True)
-
-
-RELEASE_EVERY = 2_000
-"""Number of examples after which memory-mapped data are removed from the resident memory: each of
-them adds up to 64 KiB, since the system maps neighbouring pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,16 +65,8 @@ class PlannedBatches(ABC, Generic[AnyBatch]):
             number: Number of the epoch, from 0.
             skip: Number of batches to skip when training resumes; they are not built.
         """
-        num_read = 0
         for rows in self.plan(number)[skip:]:
             yield self.stack(rows, number)
-            num_read += len(rows)
-            if num_read >= RELEASE_EVERY:
-                self.release()
-                num_read = 0
-
-    def release(self) -> None:  # noqa: B027
-        """Remove memory-mapped data from the resident memory of this process."""
 
     def num_batches(self, number: int) -> int:
         """Return the number of batches of an epoch for this process."""
@@ -212,12 +199,6 @@ class PairBatches(PlannedBatches[AnyBatch]):
                     f"for {num_ranks} processes. Lower `max_tokens` or use fewer processes."
                 )
         return batches[rank:end:num_ranks]
-
-    def release(self) -> None:
-        """Remove memory-mapped token ids from the resident memory of this process."""
-        for items in (self.sources, self.targets):
-            if isinstance(items, TokenIds):
-                items.release()
 
     def pin(self, tensor: Tensor) -> Tensor:
         """Return a tensor in pinned memory if `is_pinned`."""

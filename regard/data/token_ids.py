@@ -1,31 +1,51 @@
-"""Token ids of many texts in one flat array, which may be memory-mapped."""
+"""Token ids of many texts in one flat array or file."""
 
-import mmap as system
+import os
+import weakref
 from collections.abc import Callable, Sequence, Sized
-from mmap import mmap
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-MADV_DONTNEED: int | None = getattr(system, "MADV_DONTNEED", None)
-"""Advice to the system; None where it has none, as on Windows."""
-
 Lengths = NDArray[np.signedinteger[Any]]
 """Number of positions of each item."""
 
 
-def release_pages(array: NDArray[Any]) -> None:
-    """Remove a memory-mapped array from the resident memory of this process.
+class FlatFile:
+    """Token ids in a file, of which slices are read like those of an array.
 
-    Its pages stay in the system's cache of files, so that reading it again is fast. Nothing happens
-    to an array that is not memory-mapped.
+    Unlike pages of a memory-mapped file, of which the system maps up to two MiB for each access,
+    they do not add to the resident memory of the process.
     """
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, mmap) and MADV_DONTNEED is not None:
-        base.madvise(MADV_DONTNEED)
+
+    def __init__(self, path: Path, dtype: "np.dtype[Any]") -> None:
+        """Open a file of numbers of one type."""
+        self.dtype = dtype
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        self._length = path.stat().st_size // dtype.itemsize
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, end, _ = rows.indices(self._length)
+        size = self.dtype.itemsize
+        return np.frombuffer(os.pread(self._file, (end - start) * size, start * size), self.dtype)
+
+
+Flat = NDArray[Any] | FlatFile
+"""Token ids in one array or file."""
+
+
+def open_flat(path: Path, dtype: "np.dtype[Any]") -> Flat:
+    """Open the token ids of a file."""
+    if hasattr(os, "pread"):
+        return FlatFile(path, dtype)
+    # As a plain array: indexing a `numpy.memmap` is several times slower.
+    return np.asarray(np.memmap(path, dtype, mode="r"))
 
 
 def shorten_ids(ids: list[int], limit: int) -> list[int]:
@@ -38,11 +58,11 @@ Shorten = Callable[[list[int], int], list[int]]
 
 
 class TokenIds(Sequence[list[int]]):
-    """Token ids of texts, stored one after the other in a flat array."""
+    """Token ids of texts, stored one after the other in a flat array or file."""
 
     def __init__(
         self,
-        flat: NDArray[Any],
+        flat: Flat,
         starts: NDArray[Any],
         lengths: Lengths,
         *,
@@ -58,8 +78,7 @@ class TokenIds(Sequence[list[int]]):
             limit: Length to which longer texts are truncated.
             shorten: Function that truncates a text.
         """
-        # A view as a plain array: indexing a `numpy.memmap` is several times slower.
-        self.flat, self._starts = np.asarray(flat), np.asarray(starts)
+        self.flat, self._starts = flat, starts
         self._lengths, self._limit, self._shorten = lengths, limit, shorten
 
     @property
@@ -72,12 +91,8 @@ class TokenIds(Sequence[list[int]]):
     @property
     def first(self) -> NDArray[Any]:
         """First token of each text; every text must have one."""
-        first: NDArray[Any] = self.flat[self._starts]
+        first: NDArray[Any] = self.flat[:][self._starts]
         return first
-
-    def release(self) -> None:
-        """Remove memory-mapped token ids from the resident memory of this process."""
-        release_pages(self.flat)
 
     def select(self, rows: NDArray[np.int64]) -> "TokenIds":
         """Return the texts with the given indexes; token ids are not copied."""

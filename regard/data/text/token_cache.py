@@ -1,4 +1,4 @@
-"""Token ids of corpora, tokenised once and kept in a memory-mapped cache."""
+"""Token ids of corpora, tokenised once and kept in a cache on disk."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ from regard.data.labels import LabelField
 from regard.data.text.field import TextField
 from regard.data.text.tokenizers import CHUNK
 from regard.data.text.windows import StreamField
-from regard.data.token_ids import TokenIds
+from regard.data.token_ids import Flat, TokenIds, open_flat
 
 NUM_PER_WORKER = 250_000
 """Minimum number of examples per worker process; a process takes some seconds to start."""
@@ -98,7 +98,7 @@ class Column:
 def encode_pairs(
     examples: Sequence[Example], *, source: Encoder, target: TextField
 ) -> tuple[Sequence[Any], Sequence[list[int]]]:
-    """Return the items of sources and targets; those of a corpus of texts are memory-mapped.
+    """Return the items of sources and targets; those of a corpus of texts are read from the cache.
 
     Args:
         examples: The examples.
@@ -139,7 +139,7 @@ def encode_labelled(
     )
 
 
-def encode_stream(examples: Sequence[Example], text: StreamField) -> Array:
+def encode_stream(examples: Sequence[Example], text: StreamField) -> Flat:
     """Return all texts as one array of ids, as `StreamField.stream` does, likewise.
 
     Args:
@@ -153,7 +153,7 @@ def encode_stream(examples: Sequence[Example], text: StreamField) -> Array:
 
 
 def read_tokens(corpus: Corpus, *columns: Column) -> tuple[TokenIds, ...]:
-    """Return the token ids of a corpus, memory-mapped; tokenise it if they are not in the cache.
+    """Return the token ids of a corpus; tokenise it if they are not in the cache.
 
     Args:
         corpus: The examples.
@@ -220,9 +220,9 @@ class _Files:
         np.save(self._offsets, to_offsets([start, *self.sizes])[1:])
 
     def open(self) -> TokenIds:
-        """Map the files into memory."""
+        """Return the token ids, which are read when they are accessed."""
         offsets = open_array(self._offsets)
-        flat = np.memmap(self._ids, self.column.dtype, mode="r")
+        flat = open_flat(self._ids, self.column.dtype)
         lengths = np.diff(offsets)
         # Signed, since lengths are subtracted from each other.
         dtype = np.int16 if lengths.max(initial=0) <= np.iinfo(np.int16).max else np.int32

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +15,9 @@ from regard.core.errors import DataError
 from regard.data.batching import PlannedBatches, Rows
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, split_at
-from regard.data.token_ids import release_pages
+from regard.data.token_ids import Flat
 
-Ids = NDArray[np.integer[Any]]
+Ids = NDArray[np.int32]
 """Token ids of a text."""
 
 
@@ -114,8 +113,8 @@ class Windows(PlannedBatches[WindowBatch]):
     start of a window, without context.
     """
 
-    ids: Ids
-    """Token ids of the text, which may be memory-mapped."""
+    ids: Flat
+    """Token ids of the text."""
     _: KW_ONLY
     window: int
     """Number of predicted tokens in a window."""
@@ -146,14 +145,10 @@ class Windows(PlannedBatches[WindowBatch]):
         starts = generator.permutation(num) * self.window + first
         return [starts[row : row + self.num_windows] for row in range(0, num, self.num_windows)]
 
-    def release(self) -> None:
-        """Remove a memory-mapped text from the resident memory of this process."""
-        release_pages(self.ids)
-
     def stack(self, rows: Rows, number: int) -> WindowBatch:
         """Return the windows that start at `rows`."""
-        positions = rows[:, None] + np.arange(self.window + 1)
-        tokens = torch.from_numpy(self.ids[positions].astype(np.int64))  # (B, T)
+        windows = [self.ids[start : start + self.window + 1] for start in rows.tolist()]
+        tokens = torch.from_numpy(np.stack(windows).astype(np.int64))  # (B, T)
         return WindowBatch(tokens.pin_memory() if self.is_pinned else tokens)
 
 
