@@ -144,7 +144,7 @@ class PairBatches(PlannedBatches[AnyBatch]):
     def plan(self, number: int) -> list[Rows]:
         """Return the indexes of the examples of each batch of an epoch."""
         if self._planned[0] != number:
-            self._planned = (-1, [])  # Two plans of a large corpus would not fit into memory.
+            self._planned = (-1, [])  # Frees the plan of another epoch, large as the corpus.
             if self.is_shuffled:
                 batches = self._shuffle(number)
             else:
