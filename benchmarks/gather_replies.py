@@ -12,9 +12,9 @@ from results import Row
 
 from regard.data.example import Example
 from regard.data.text.dialogue import write_context
-from regard.metrics.text.perplexity import exp_or_infinity
+from regard.metrics.text.perplexity import exp_or_infinity, perplexity
 from regard.runs.train import read_run_data
-from regard.tasks.generation.evaluation import measure_perplexity
+from regard.tasks.generation import forced_decoding
 from regard.tasks.metrics import measure
 
 
@@ -23,27 +23,36 @@ def reply_baselines(context: Together, argument: Mapping[str, str]) -> Row:
 
     The run `without` is trained and tested with shuffled contexts, so it is a language model of
     replies of the same size and vocabulary. The run `run` is tested with shuffled contexts, too.
+    `ratio` is a perplexity divided by that with context, with a paired bootstrap interval.
     """
     run, without = context.find(argument["run"]), context.find(argument["without"])
     if run is None or without is None:
         return {}
     train = read_run_data(run.folder, run.task).train
-    models = {
-        "context": (run, run.test),
-        "context of another reply": (run, shuffle_sources(run.test)),
-        "trained without context": (without, shuffle_sources(run.test)),
-    }
-    rows = [
-        {
-            "name": name,
-            "perplexity": slim(
-                measure_perplexity(one.task, test, num_bootstrap=NUM_BOOTSTRAP).to_dict()
-            ),
-        }
-        for name, (one, test) in models.items()
-    ]
+    shuffled = shuffle_sources(run.test)
+    nlls, lengths = _negative_log_probs(run, run.test)
+    rows = [{"name": "context", "perplexity": _perplexity(nlls, lengths)}]
+    others = {"context of another reply": run, "trained without context": without}
+    for name, one in others.items():
+        found, counted = _negative_log_probs(one, shuffled)
+        if counted != lengths:
+            raise SystemExit("The runs have different vocabularies. Train them again.")
+        # The perplexity of differences is the ratio of the perplexities.
+        differences = [other - own for other, own in zip(found, nlls, strict=True)]
+        ratio = _perplexity(differences, lengths)
+        rows.append({"name": name, "perplexity": _perplexity(found, lengths), "ratio": ratio})
     rows.append({"name": "unigram model", "perplexity": {"value": _unigram(run, train)}})
     return {"baselines": rows, "frequent": _frequent_reply(train, run.test)}
+
+
+def _negative_log_probs(run: Any, examples: Sequence[Example]) -> tuple[list[float], list[int]]:
+    """Return the negative log-probability and the number of tokens of each target."""
+    scored = forced_decoding.score(run.task, examples)
+    return [-one.log_prob for one in scored], [len(one.tokens) for one in scored]
+
+
+def _perplexity(nlls: Sequence[float], lengths: Sequence[int]) -> Row:
+    return slim(perplexity(nlls, lengths, context="", num_bootstrap=NUM_BOOTSTRAP).to_dict())
 
 
 def _unigram(run: Any, train: Sequence[Example]) -> float:
@@ -68,26 +77,28 @@ def _frequent_reply(train: Sequence[Example], test: Sequence[Example]) -> Row:
 
 
 def asked_prompts(context: Together, argument: Mapping[str, Any]) -> Row:
-    """Ask a run single prompts and whole conversations; keep the first greedy reply of each.
+    """Ask single prompts and whole conversations; keep the first reply of each search.
 
-    In a conversation, the replies of the model are part of the context of later turns.
+    A search has a `name`, the name of its `run` and settings that differ from those of the run. In
+    a conversation, the replies of the model are part of the context of later turns.
     """
-    run = context.find(argument["run"])
-    if run is None:
-        return {}
-    greedy = replace(run.task.recipe.search, beams=1)
+    rows = []
+    for search in argument["searches"]:
+        settings = {key: value for key, value in search.items() if key not in {"name", "run"}}
+        if run := context.find(search["run"]):
+            turns = [_converse(run, prompts, settings) for prompts in argument["conversations"]]
+            rows.append({**search, "turns": turns})
+    return {"asked": rows} if rows else {}
 
-    def reply(turns: Sequence[str]) -> str:
-        return str(run.task.translate([write_context(turns)], search=greedy)[0])
 
-    conversations = []
-    for prompts in argument["conversations"]:
-        turns: list[str] = []
-        for prompt in prompts:
-            turns.append(prompt)
-            turns.append(reply(turns))
-        conversations.append(turns)
-    return {"conversations": conversations}
+def _converse(run: Any, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """Return prompts and replies in turn."""
+    search = replace(run.task.recipe.search, **settings)
+    turns: list[str] = []
+    for prompt in prompts:
+        turns.append(prompt)
+        turns.append(str(run.task.translate([write_context(turns)], search=search)[0]))
+    return turns
 
 
 JOINED = (reply_baselines, asked_prompts)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import alignment_tables
 import components
+import reply_tables
 import special
 from components import Page, render, spread, table
 from first_sentence import first_sentence
@@ -69,6 +70,7 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
             *components.COMPONENTS,
             *special.COMPONENTS,
             *alignment_tables.COMPONENTS,
+            *reply_tables.COMPONENTS,
         )
         write_text(out / f"{plan.name}.md", render(page, functions))
 

@@ -115,8 +115,12 @@ def shuffled_sources(folder: Path, argument: Mapping[str, str]) -> None:
     same size, the same texts and so the same vocabulary.
     """
     splits = find_data(argument["data"])
-    for side in ("train", "valid", "test"):
-        write_examples(folder / f"{side}.jsonl", shuffle_sources(getattr(splits, side)))
+    # Dropped before shuffling, as a run with the original sources drops them, so that both runs
+    # have the same training targets and learn the same vocabulary.
+    train, _ = drop_overlap(splits.train, [*splits.valid, *splits.test])
+    sides = {"train": train, "valid": splits.valid, "test": splits.test}
+    for side, examples in sides.items():
+        write_examples(folder / f"{side}.jsonl", shuffle_sources(examples))
 
 
 def shuffle_sources(examples: Sequence[Example]) -> list[Example]:

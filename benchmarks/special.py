@@ -318,49 +318,6 @@ def _trial_cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value}"
 
 
-def reply_perplexities(page: Page) -> str:
-    """Return the perplexity of replies with and without their context."""
-    if "baselines" in page.value:
-        rows = [(one["name"], with_interval(one["perplexity"])) for one in page.value["baselines"]]
-        return table(("replies", "perplexity"), rows)
-    curves = page.value["validations"]
-    steps = curves[0]["step"]
-    rows = [(one["name"], *(f"{np.exp(loss):.1f}" for loss in one["loss"])) for one in curves]
-    return (
-        "The trainings were cut short, so this is the perplexity of the validation replies by the "
-        "number of updates, of 4,000 in all, seed 1; the contexts of other replies and the prompts "
-        "of the lectures are not measured yet.\n\n"
-        + table(("trained", *(f"{step:,} updates" for step in steps)), rows)
-    )
-
-
-def frequent_reply(page: Page) -> str:
-    """Return the scores of the most frequent training reply."""
-    one = page.value["frequent"]
-    return (
-        f"The most frequent training reply ({one['count']} of {one['num_train']:,}) is "
-        f"“{one['text']}”. Given to every context of the test set, it has {one['bleu']} BLEU and "
-        f"is correct for {one['accuracy']} %."
-    )
-
-
-def conversations(page: Page) -> str:
-    """Return prompts and replies in their order; nothing if no prompts were given."""
-    if "conversations" not in page.value:
-        return ""
-    parts = [
-        "## Prompts of the lectures",
-        "The prompts of Vinyals & Le 2015, in their order: the first reply by greedy search, none "
-        "left out. The last five are one conversation; its replies are part of the context. Their "
-        "model was trained on film subtitles and, for the last conversation, on a help desk; this "
-        "one on chat of students.",
-    ]
-    for turns in page.value["conversations"]:
-        pairs = zip(turns[::2], turns[1::2], strict=True)
-        parts.append("\n".join(f"- {plain(prompt)} → {plain(reply)}" for prompt, reply in pairs))
-    return "\n\n".join(parts)
-
-
 def vector_variants(page: Page, where: str) -> str:
     """Return the retrieval accuracy of poolings and transforms on both held-out parts."""
     rows = []
@@ -400,7 +357,6 @@ COMPONENTS = (
     accuracy_by_compute, confusions, errors_by_epoch, latent_plane, compression_plot,
     unseen_speakers, wrong_transcripts, long_recordings, sampled_sentences, interpolations,
     generated_texts, paraphrase_plot, nearest_sentences, generalisation, layer_costs, long_sources,
-    trials_by_size, step_times, all_trials, reply_perplexities, frequent_reply, conversations,
-    vector_variants, single_changes,
+    trials_by_size, step_times, all_trials, vector_variants, single_changes,
 )  # fmt: skip
 """Functions that pages of single experiments call."""

@@ -6,9 +6,11 @@ from gather import Finished, Together
 from gather_replies import asked_prompts, reply_baselines
 from gather_vectors import whiten
 from plan import Run
-from prepare import shuffle_sources
+from prepare import shuffle_sources, shuffled_sources
 
+from regard.core.files import read_json_lines
 from regard.data.example import Example
+from regard.data.splits import Splits
 
 PAIRS = [Example(f"source {i}", f"target {i}") for i in range(20)]
 
@@ -30,6 +32,16 @@ def test_shuffled_sources_keep_targets_in_order():
     assert shuffled == shuffle_sources(PAIRS)
 
 
+def test_pairs_of_held_out_sources_are_dropped_before_shuffling(tmp_path, monkeypatch):
+    leaked = Example(PAIRS[0].source, "not trained on")
+    splits = Splits([leaked, *PAIRS[10:]], PAIRS[:5], PAIRS[5:10], "")
+    monkeypatch.setattr("prepare.find_data", lambda name: splits)
+    shuffled_sources(tmp_path, {"data": "pairs"})
+    rows = read_json_lines(tmp_path / "train.jsonl")
+    assert [row["target"] for row in rows] == [one.target for one in PAIRS[10:]]
+    assert {row["source"] for row in rows} == {one.source for one in PAIRS[10:]}
+
+
 def test_baselines_have_perplexities(together):
     found = reply_baselines(together, {"run": "replies", "without": "no context"})
     rows = {row["name"]: row["perplexity"]["value"] for row in found["baselines"]}
@@ -42,17 +54,33 @@ def test_baselines_have_perplexities(together):
     assert {"text", "count", "bleu", "accuracy"} <= {*found["frequent"]}
 
 
+def test_equal_runs_with_the_same_contexts_have_equal_ratios(together):
+    found = reply_baselines(together, {"run": "replies", "without": "no context"})
+    context, other, without, _ = found["baselines"]
+    assert other["ratio"] == without["ratio"]
+    expected = other["perplexity"]["value"] / context["perplexity"]["value"]
+    assert other["ratio"]["value"] == pytest.approx(expected)
+
+
 def test_prompts_and_replies_alternate(together):
+    searches = [
+        {"name": "greedy", "run": "replies", "beams": 1},
+        {"name": "sampling", "run": "no context", "temperature": 0.8, "seed": 1},
+        {"name": "other", "run": "not finished"},
+    ]
     conversations = [["abc"], ["abc", "bca", "cab"]]
-    found = asked_prompts(together, {"run": "replies", "conversations": conversations})
-    first, second = found["conversations"]
+    argument = {"searches": searches, "conversations": conversations}
+    greedy, sampling = asked_prompts(together, argument)["asked"]
+    first, second = greedy["turns"]
     assert len(first) == 2 and first[0] == "abc"
     assert second[::2] == ["abc", "bca", "cab"] and second[1] == first[1]
+    assert sampling["name"] == "sampling" and len(sampling["turns"]) == 2
 
 
 def test_runs_that_are_not_finished_have_no_baselines(together):
     assert reply_baselines(together, {"run": "replies", "without": "other"}) == {}
-    assert asked_prompts(together, {"run": "other", "conversations": []}) == {}
+    searches = [{"name": "greedy", "run": "other"}]
+    assert asked_prompts(together, {"searches": searches, "conversations": []}) == {}
 
 
 def test_whitened_vectors_have_unit_covariance():
