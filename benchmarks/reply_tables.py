@@ -53,21 +53,22 @@ def small_replies(page: Page, file: str) -> str:
     """Return how a small model was trained, and its perplexities with and without context."""
     value = read_results(page.folder / file)
     run = value["runs"][0]
-    columns = ("updates=@training/steps:,", "epochs=@training/epochs", "perplexity")
-    more = ("distinct-1 %=distinct1", "distinct-2 %=distinct2", "BLEU=bleu", "minutes")
+    columns = ("parameters", "updates=@training/steps:,", "perplexity")
+    more = ("distinct-1 %=distinct1:3", "distinct-2 %=distinct2:3", "minutes")
     names = {"replies": "with context", "no context": "without context"}
     curves = [{**one["curve"], "name": names[one["name"]]} for one in value["runs"]]
     parts = [
-        f"`{run['recipe']}` has {run['parameters'] / 1e6:.1f} M parameters. It was trained for "
-        f"{run['training']['steps']:,} updates on CPU cores that other programs used as well, so "
-        "its duration says little. Both runs have the same settings, seed and vocabulary: "
-        f"`{' '.join(run['overrides'])}`. The replies of this table are by greedy search.",
-        scores(replace(page, value=value), "parameters", *columns, *more),
+        f"`{run['recipe']}` has {run['parameters'] / 1e6:.1f} M parameters and was trained for "
+        f"only {run['training']['steps']:,} updates, less than an epoch, with one thread on CPU cores "
+        "that other programs used as well, so its duration says little. Both runs have the same "
+        f"settings, seed and vocabulary: `{' '.join(run['overrides'])}`. The replies of this table "
+        "are by greedy search.",
+        scores(replace(page, value=value), *columns, *more),
         "Perplexity of the validation replies by the number of updates:",
         _by_updates(curves),
         "Perplexity of the test replies. The ratio to that with context has a paired 95 % "
-        "bootstrap interval; `context of another reply` is the model with context, tested with "
-        "shuffled contexts.",
+        "bootstrap interval over replies, not over seeds; `context of another reply` is the model "
+        "with context, tested with shuffled contexts.",
         _baselines(value["baselines"]),
         f"{run['hardware']}, torch {run['torch']}, commit {run['commit']}, seed {run['seed']}: "
         f"{other_file(page, file)}.",
@@ -90,6 +91,7 @@ def asked_replies(page: Page, file: str) -> str:
         "conversation; its replies are part of the context. The original model was trained on film "
         "subtitles and, for the last conversation, on a help desk; this one on chat of students.",
         "\n".join(f"- *{one['name']}*: `{one['run']}`, {_settings(one)}" for one in found),
+        _different(found),
     ]
     for conversations in zip(*(one["turns"] for one in found), strict=True):
         names = [one["name"] for one in found]
@@ -103,6 +105,16 @@ def asked_replies(page: Page, file: str) -> str:
             ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _different(found: Sequence[Row]) -> str:
+    """Return how many of the replies of each search are different."""
+    replies = {
+        one["name"]: [text for turns in one["turns"] for text in turns[1::2]] for one in found
+    }
+    num = len(next(iter(replies.values())))
+    listed = ", ".join(f"{name} {len({*texts})}" for name, texts in replies.items())
+    return f"Different replies to the {num} prompts: {listed}."
 
 
 def _settings(search: Row) -> str:
