@@ -59,10 +59,10 @@ def small_replies(page: Page, file: str) -> str:
     curves = [{**one["curve"], "name": names[one["name"]]} for one in value["runs"]]
     parts = [
         f"`{run['recipe']}` has {run['parameters'] / 1e6:.1f} M parameters and was trained for "
-        f"only {run['training']['steps']:,} updates, less than an epoch, with one thread on CPU cores "
-        "that other programs used as well, so its duration says little. Both runs have the same "
-        f"settings, seed and vocabulary: `{' '.join(run['overrides'])}`. The replies of this table "
-        "are by greedy search.",
+        f"only {run['training']['steps']:,} updates, less than an epoch, with one thread. Other "
+        "programs used the CPU cores as well, so its duration is not that of an idle machine. Both "
+        "runs have the same settings, seed and vocabulary: "
+        f"`{' '.join(run['overrides'])}`. The replies of this table are by greedy search.",
         scores(replace(page, value=value), *columns, *more),
         "Perplexity of the validation replies by the number of updates:",
         _by_updates(curves),
