@@ -30,8 +30,20 @@ def dropout(inputs: Tensor, probability: float) -> Tensor:
     is_large = inputs.numel() >= MIN_ELEMENTS and inputs.device.type == "cpu"
     if not is_large or not 0 < threshold < LEVELS or torch.compiler.is_compiling():
         return torch_dropout(inputs, probability)
-    kept = _random_int16(inputs.numel()).view(inputs.shape) >= threshold - LEVELS // 2
-    return inputs * kept.to(inputs.dtype).mul_(1 / (1 - probability))
+    kept = _random_int16(inputs.numel()).view(inputs.shape).ge_(threshold - LEVELS // 2)
+    return inputs * _scaled_mask(kept, 1 / (1 - probability), inputs.dtype)
+
+
+def _scaled_mask(kept: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
+    """Return `scale` where 16-bit integers are 1, and 0 where they are 0; `kept` is overwritten.
+
+    A mask of 16-bit integers is converted several times faster than one of booleans: for a 16-bit
+    float by one product with the integer that has the bits of `scale`.
+    """
+    if dtype.itemsize != kept.dtype.itemsize:
+        return kept.to(dtype).mul_(scale)
+    bits = torch.tensor(scale, dtype=dtype).view(kept.dtype)
+    return kept.mul_(bits).view(dtype)
 
 
 def _random_int16(num: int) -> Tensor:

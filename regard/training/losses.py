@@ -72,9 +72,9 @@ class _CrossEntropy(torch.autograd.Function):
         """
         parts = [
             _rows.losses(logits[rows], labels[rows], smoothing) for rows in _chunks(logits)
-        ]  # rows of log-normaliser, smoothed loss and plain loss
-        normalizers, totals, nlls = (torch.cat(part) for part in zip(*parts, strict=True))
-        ctx.save_for_backward(logits, labels, mask, normalizers)
+        ]  # rows of smoothed loss and plain loss
+        totals, nlls = (torch.cat(part) for part in zip(*parts, strict=True))
+        ctx.save_for_backward(logits, labels, mask)
         ctx.smoothing = smoothing
         total, nll = (rows.where(mask, 0.0).sum() for rows in (totals, nlls))
         ctx.mark_non_differentiable(nll)
@@ -84,13 +84,12 @@ class _CrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
         """Return the gradient of the logits: softmax minus the smoothed true distribution."""
-        logits, labels, mask, normalizers = ctx.saved_tensors
+        logits, labels, mask = ctx.saved_tensors
         gradient, scale = torch.empty_like(logits), mask * grad
         for rows in _chunks(logits):
             _rows.gradients(
                 logits[rows],
                 labels[rows],
-                normalizers=normalizers[rows],
                 scale=scale[rows],
                 smoothing=ctx.smoothing,
                 out=gradient[rows],
@@ -115,45 +114,36 @@ def _chunks(logits: Tensor) -> list[slice]:
     return [slice(start, start + size) for start in range(0, max(len(logits), 1), size)]
 
 
-def _row_losses(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return log-normaliser, smoothed loss and plain loss, each (N,), of logits (N, V)."""
-    logits = logits.float()
-    normalizers = logits.logsumexp(-1)
-    nll = normalizers - logits.gather(-1, labels[:, None])[:, 0]
+def _row_losses(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Return the smoothed and the plain loss, each (N,), of logits (N, V)."""
+    log_probs = logits.log_softmax(-1, dtype=torch.float32)
+    nll = -log_probs.gather(-1, labels[:, None])[:, 0]
     if not smoothing:
-        return normalizers, nll, nll
-    uniform = normalizers - logits.mean(-1)
-    return normalizers, (1 - smoothing) * nll + smoothing * uniform, nll
+        return nll, nll
+    return (1 - smoothing) * nll - smoothing * log_probs.mean(-1), nll
 
 
 def _row_gradients(
     logits: Tensor,
     labels: Tensor,
     *,
-    normalizers: Tensor,
     scale: Tensor,
     smoothing: float,
     out: Tensor,
 ) -> None:
     """Write scale (N,) times the gradient of the losses of each row to `out` (N, V)."""
-    if out.dtype == torch.float32:
-        gradients = torch.sub(logits, normalizers[:, None], out=out)
-    else:
-        gradients = logits.float() - normalizers[:, None]
-    gradients.exp_()
+    gradients = logits.softmax(-1, dtype=torch.float32)
     if smoothing:
         gradients -= smoothing / logits.shape[1]
     true = torch.full_like(labels, smoothing - 1, dtype=gradients.dtype)[:, None]
-    gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None])
-    if gradients is not out:
-        out.copy_(gradients)
+    out.copy_(gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None]))
 
 
 @dataclass
 class _Rows:
     """Functions of chunks of logits in use."""
 
-    losses: Callable[..., tuple[Tensor, Tensor, Tensor]] = _row_losses
+    losses: Callable[..., tuple[Tensor, Tensor]] = _row_losses
     gradients: Callable[..., None] = _row_gradients
 
 
