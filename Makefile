@@ -12,7 +12,7 @@ ifneq ($(wildcard ../shared/data),)
 export REGARD_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-all quick learn check clean
+.PHONY: setup demo test test-all faults quick learn check clean
 
 # The demo needs the base package only; tests and checks need the extra `dev`.
 $(BASE): pyproject.toml constraints.txt
@@ -31,18 +31,22 @@ demo: $(BASE)
 	@echo 'The command is $(BIN)/regard here, and regard after: . $(BIN)/activate'
 
 test: setup
-	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook' -n 2
+	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook and not faults' -n 2
 
 # Every row of the test matrices, all models that must learn, and a GPU if there is one.
 test-all: setup
-	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook' -n 2 --full-matrix
-	$(BIN)/python -m pytest tests -m 'learn or notebook'
+	$(BIN)/python -m pytest tests -m 'not learn and not device and not notebook and not faults' -n 2 --full-matrix
+	$(BIN)/python -m pytest tests -m 'learn or notebook or faults'
 	if $(BIN)/python -c 'import torch, sys; sys.exit(not torch.cuda.is_available())'; then \
 		$(BIN)/python -m pytest tests -m device; \
 	fi
 
 learn: setup
 	$(BIN)/python -m pytest tests -m learn
+
+# The whole fault-injection suite; a quick selection is part of `make test`.
+faults: setup
+	$(BIN)/python -m pytest tests -m faults -n 2
 
 quick: setup
 	$(BIN)/python -m pytest tests -m 'learn and quick or notebook'
