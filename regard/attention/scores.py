@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention.attend import scaled_dot
 from regard.core.errors import ConfigError
+from regard.core.linear import linear
 from regard.core.module import Linear, Module
 
 ScoreKind = Literal[
@@ -134,11 +135,11 @@ class ConcatScore(Score):
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Apply the columns of W that belong to the keys, once per sentence."""
-        return nn.functional.linear(keys, self.joint_map.weight[:, self.query_dim :])
+        return linear(keys, self.joint_map.weight[:, self.query_dim :])
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score each query against each key, (..., Q, K)."""
-        mapped = nn.functional.linear(queries, self.joint_map.weight[:, : self.query_dim])
+        mapped = linear(queries, self.joint_map.weight[:, : self.query_dim])
         hidden = mapped[..., :, None, :] + prepared[..., None, :, :]
         return self.weight(hidden.tanh()).squeeze(-1)  # (..., Q, K)
 

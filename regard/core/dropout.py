@@ -49,9 +49,7 @@ def _scaled_mask(kept: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
 def _random_int16(num: int) -> Tensor:
     """Return uniformly distributed 16-bit integers (num,), from a seed of torch's generator."""
     seed = int(torch.empty((), dtype=torch.int64).random_())
-    words = np.random.Generator(np.random.SFC64(seed)).integers(
-        0, 2**64 - 1, size=-(-num // 4), dtype=np.uint64, endpoint=True
-    )
+    words = np.random.SFC64(seed).random_raw(-(-num // 4))
     return torch.from_numpy(words.view(np.int16))[:num]
 
 

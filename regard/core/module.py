@@ -1,6 +1,7 @@
 """Typed modules: a call has the types of `forward`, and a list has the type of its members.
 
-`Linear`, `Embedding` and `Conv2d` are those of torch, with typed calls.
+`Embedding` and `Conv2d` are those of torch with typed calls; `Linear` has a faster product on a
+CPU.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from regard.core.linear import linear
 
 M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")
@@ -37,10 +40,15 @@ class ModuleList(nn.ModuleList, Generic[M]):
         def __iter__(self) -> Iterator[M]: ...
 
 
-if TYPE_CHECKING:
+class Linear(Module, nn.Linear):
+    """Linear layer."""
 
-    class Linear(Module, nn.Linear):
-        """Linear layer."""
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (..., D) to (..., D)."""
+        return linear(input, self.weight, self.bias)
+
+
+if TYPE_CHECKING:
 
     class Embedding(Module, nn.Embedding):
         """Embedding table."""
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
         """2D convolution."""
 
 else:
-    Linear, Embedding, Conv2d = nn.Linear, nn.Embedding, nn.Conv2d
+    Embedding, Conv2d = nn.Embedding, nn.Conv2d
 
 MIN_JOINT_ROWS = 512
 """With fewer rows, the concatenation of the weights takes longer than it saves."""
@@ -64,5 +72,5 @@ def apply_jointly(layers: "Sequence[Linear]", inputs: Tensor) -> tuple[Tensor, .
         return tuple(layer(inputs) for layer in layers)
     weight = torch.cat([layer.weight for layer in layers])
     bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
-    outputs = nn.functional.linear(inputs, weight, bias)
+    outputs = linear(inputs, weight, bias)
     return torch.split(outputs, [layer.out_features for layer in layers], dim=-1)

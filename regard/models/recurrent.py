@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from regard.core.config import Config, DropoutRate, Positive
 from regard.core.device import has_native_bf16
 from regard.core.dropout import Dropout
+from regard.core.linear import linear
 from regard.core.module import Module
 from regard.models.interfaces import LayerStates
 
@@ -266,7 +267,7 @@ class Unrolled:
                 from_input = input_bias.expand(shape)
             else:
                 known_weight, input_weight = input_weight.tensor_split([inputs.shape[-1]], dim=1)
-                from_input = nn.functional.linear(known, known_weight, input_bias)  # (T, B, D)
+                from_input = linear(known, known_weight, input_bias)  # (T, B, D)
             from_hidden = hidden_bias.expand(shape)
             self._layers.append(
                 (StepLinear(input_weight, from_input), StepLinear(hidden_weight, from_hidden))

@@ -51,10 +51,11 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Cross entropy in chunks of rows, with the gradient by its formula.
+    """Cross entropy in chunks of rows, with the gradient by its formula in the forward pass.
 
     Autograd would keep log-probabilities of all tokens in 32 bits, and fill several tensors of that
-    size in the backward pass. Here only a chunk is held in 32 bits.
+    size in the backward pass. Here only a chunk is held in 32 bits, and its softmax is computed
+    once.
     """
 
     @staticmethod
@@ -70,31 +71,31 @@ class _CrossEntropy(torch.autograd.Function):
             mask: (N,), True = counted.
             smoothing: Probability mass spread over the vocabulary.
         """
+        gradient = torch.empty_like(logits) if ctx.needs_input_grad[0] else None
         parts = [
-            _rows.losses(logits[rows], labels[rows], smoothing) for rows in _chunks(logits)
+            _rows.losses(
+                logits[rows],
+                labels[rows],
+                mask=mask[rows],
+                smoothing=smoothing,
+                gradient=None if gradient is None else gradient[rows],
+            )
+            for rows in _chunks(logits)
         ]  # rows of smoothed loss and plain loss
-        totals, nlls = (torch.cat(part) for part in zip(*parts, strict=True))
-        ctx.save_for_backward(logits, labels, mask)
-        ctx.smoothing = smoothing
-        total, nll = (rows.where(mask, 0.0).sum() for rows in (totals, nlls))
+        total, nll = (torch.cat(part).sum() for part in zip(*parts, strict=True))
+        ctx.save_for_backward(gradient)
         ctx.mark_non_differentiable(nll)
         return total, nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
-        """Return the gradient of the logits: softmax minus the smoothed true distribution."""
-        logits, labels, mask = ctx.saved_tensors
-        gradient, scale = torch.empty_like(logits), mask * grad
-        for rows in _chunks(logits):
-            _rows.gradients(
-                logits[rows],
-                labels[rows],
-                scale=scale[rows],
-                smoothing=ctx.smoothing,
-                out=gradient[rows],
-            )
-        return gradient, None, None, None
+        """Return the gradient of the logits, which is overwritten."""
+        (gradient,) = ctx.saved_tensors
+        # Usually the factor is 1. On a GPU, comparing it would wait for the device.
+        if gradient.device.type == "cpu" and grad == 1:
+            return gradient, None, None, None
+        return gradient * grad.to(gradient.dtype), None, None, None
 
 
 CHUNK_ELEMENTS = {"cpu": 1 << 19, "cuda": 1 << 26}
@@ -102,9 +103,8 @@ CHUNK_ELEMENTS = {"cpu": 1 << 19, "cuda": 1 << 26}
 
 
 def compile_losses(is_compiled: bool) -> None:
-    """Compile the functions of chunks of logits by `torch.compile`, or use the original ones."""
+    """Compile the function of chunks of logits by `torch.compile`, or use the original one."""
     _rows.losses = torch.compile(_row_losses) if is_compiled else _row_losses
-    _rows.gradients = torch.compile(_row_gradients) if is_compiled else _row_gradients
 
 
 def _chunks(logits: Tensor) -> list[slice]:
@@ -114,37 +114,41 @@ def _chunks(logits: Tensor) -> list[slice]:
     return [slice(start, start + size) for start in range(0, max(len(logits), 1), size)]
 
 
-def _row_losses(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return the smoothed and the plain loss, each (N,), of logits (N, V)."""
-    log_probs = logits.log_softmax(-1, dtype=torch.float32)
-    nll = -log_probs.gather(-1, labels[:, None])[:, 0]
-    if not smoothing:
-        return nll, nll
-    return (1 - smoothing) * nll - smoothing * log_probs.mean(-1), nll
-
-
-def _row_gradients(
+def _row_losses(
     logits: Tensor,
     labels: Tensor,
     *,
-    scale: Tensor,
+    mask: Tensor,
     smoothing: float,
-    out: Tensor,
-) -> None:
-    """Write scale (N,) times the gradient of the losses of each row to `out` (N, V)."""
-    gradients = logits.softmax(-1, dtype=torch.float32)
+    gradient: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the smoothed and the plain loss of each row, 0 where masked, (N,) each.
+
+    Args:
+        logits: (N, V).
+        labels: (N,).
+        mask: (N,), True = counted.
+        smoothing: Probability mass spread over the vocabulary.
+        gradient: (N, V), overwritten by the softmax minus the smoothed true distribution.
+    """
+    log_probs = logits.log_softmax(-1, dtype=torch.float32)
+    nll = total = -log_probs.gather(-1, labels[:, None])[:, 0]
     if smoothing:
-        gradients -= smoothing / logits.shape[1]
-    true = torch.full_like(labels, smoothing - 1, dtype=gradients.dtype)[:, None]
-    out.copy_(gradients.scatter_add_(-1, labels[:, None], true).mul_(scale[:, None]))
+        total = (1 - smoothing) * nll - smoothing * log_probs.mean(-1)
+    if gradient is not None:
+        gradients = log_probs.exp_()
+        if smoothing:
+            gradients -= smoothing / logits.shape[1]
+        true = torch.full_like(nll, smoothing - 1)[:, None]
+        gradient.copy_(gradients.scatter_add_(-1, labels[:, None], true).mul_(mask[:, None]))
+    return total.where(mask, 0.0), nll.where(mask, 0.0)
 
 
 @dataclass
 class _Rows:
-    """Functions of chunks of logits in use."""
+    """Function of chunks of logits in use."""
 
     losses: Callable[..., tuple[Tensor, Tensor]] = _row_losses
-    gradients: Callable[..., None] = _row_gradients
 
 
 _rows = _Rows()

@@ -1,0 +1,119 @@
+"""Linear maps, on a CPU by oneDNN where that is faster than torch's own product."""
+
+import functools
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import linear as torch_linear
+
+MIN_PRODUCTS = 1 << 21
+"""Products of two numbers from which the call of oneDNN costs less than it saves."""
+MIN_CAST_ROWS = 512
+"""Rows of inputs from which a further copy of the weights in bf16 does not matter."""
+
+
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Map inputs (..., D) by a weight (outputs × inputs) and a bias, as torch's `linear`.
+
+    Torch copies the bias to the output before the product; oneDNN adds it in the product. In
+    float32, torch multiplies by MKL, which takes twice the time of oneDNN on processors of AMD.
+    """
+    dtype = _common_dtype(inputs)
+    if not _is_onednn_faster(inputs, weight, dtype):
+        return torch_linear(inputs, weight, bias)
+    tensors = (None if one is None else one.to(dtype) for one in (inputs, weight, bias))
+    # Autocast must not convert them again.
+    outputs: Tensor = _Linear.apply(*tensors)  # type: ignore[no-untyped-call]
+    return outputs
+
+
+def _common_dtype(inputs: Tensor) -> torch.dtype:
+    """Return the dtype of products: that of mixed precision, or of the inputs."""
+    is_float = inputs.dtype in (torch.float32, torch.bfloat16)
+    if inputs.device.type == "cpu" and is_float and torch.is_autocast_enabled("cpu"):
+        return torch.get_autocast_dtype("cpu")
+    return inputs.dtype
+
+
+def _is_onednn_faster(inputs: Tensor, weight: Tensor, dtype: torch.dtype) -> bool:
+    num_rows = inputs.shape[:-1].numel()
+    return (
+        inputs.device.type == "cpu"
+        and num_rows * weight.numel() >= MIN_PRODUCTS
+        and weight.dtype in (torch.float32, torch.bfloat16)
+        and not torch.compiler.is_compiling()
+        and (
+            _is_mkl_slow()
+            if dtype == torch.float32
+            else dtype == torch.bfloat16 and num_rows >= MIN_CAST_ROWS and _has_bf16()
+        )
+    )
+
+
+@functools.cache
+def _is_mkl_slow() -> bool:
+    """Return whether MKL uses slower instructions than oneDNN on this processor."""
+    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    return has_mkl and _has_onednn() and "AuthenticAMD" in _vendor()
+
+
+@functools.cache
+def _has_bf16() -> bool:
+    return _has_onednn() and torch.cpu._is_avx512_bf16_supported()
+
+
+def _has_onednn() -> bool:
+    is_built: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return is_built and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _vendor() -> str:
+    """Return a text that contains the vendor of the processor."""
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor()
+
+
+class _Linear(torch.autograd.Function):
+    """Linear map by oneDNN."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None
+    ) -> Tensor:
+        """Return outputs (..., D) of inputs (..., D)."""
+        ctx.save_for_backward(inputs, weight)
+        return _multiply(inputs, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return the gradients of inputs, weight and bias."""
+        inputs, weight = ctx.saved_tensors
+        needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
+        rows = gradient.flatten(0, -2)
+        return (
+            _multiply(gradient, weight.t()) if needs_inputs else None,
+            _weight_gradient(rows, inputs.flatten(0, -2)) if needs_weight else None,
+            rows.sum(0) if needs_bias else None,
+        )
+
+
+def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    return outputs
+
+
+def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
+    """Return the product (E, D) of the transposed gradient (N, E) and inputs (N, D)."""
+    if gradient.dtype != torch.float32:
+        return gradient.t() @ inputs
+    # oneDNN copies the transposed first factor, so the smaller one is the first.
+    if gradient.shape[1] <= inputs.shape[1]:
+        return _multiply(gradient.t(), inputs.t())
+    return _multiply(inputs.t(), gradient.t()).t()
