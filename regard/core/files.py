@@ -18,8 +18,8 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends without an error.
 
-    The replacement is atomic: readers get the old file or the new one. A full disk or a killed
-    process leaves the old file unchanged.
+    The replacement is atomic: readers get the old file or the new one. A full disk, a killed
+    process or a power failure leaves the old file unchanged.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,6 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
         # mkstemp creates private files; restore the default permissions.
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise DataError(
@@ -58,9 +59,34 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         if path.exists():
             path.rename(old)
         temporary.rename(path)
+        sync_folder(path.parent)
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to disk, so that a replaced file survives a power failure."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # Windows cannot open folders.
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems
+            raise
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of processes that were killed; no other process may write there."""
+    for path in folder.glob(".*.part"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -117,11 +117,12 @@ class Trainer:
 
     def resume(self) -> None:
         """Restore the training state saved in the run folder."""
-        state = checkpoint.load_training(self._run, self._model, self._optimizer)
+        snapshot = checkpoint.load_training(self._run, self._model, self._optimizer)
+        state = snapshot.state
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
-        self._ema.restore(checkpoint.load_averages(self._run))
+        self._ema.restore(snapshot.averages)
 
     def run(self) -> Summary:
         """Train until a limit is reached or the run is interrupted (Ctrl-C or SIGTERM).
@@ -332,7 +333,7 @@ class Trainer:
         self._write(kind, row)
 
     def _try_average(self) -> None:
-        paths = self._averages.paths()
+        paths = self._averages.undamaged()
         if not self._config.average_last or len(paths) < 2:
             return
         current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
+from regard.core.shapes import describe_shape
 from regard.interop.huggingface.layout import Layout
-from regard.training.checkpoint import describe_shape, put_weights, read_weights
+from regard.training.checkpoint import put_weights, read_weights
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
