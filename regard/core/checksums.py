@@ -2,13 +2,13 @@
 
 import hashlib
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json, replacing, sha256, write_json
+from regard.core.files import format_json, read_json, replacing, sha256, write_json
 
 CHECKSUMS = "checksums.json"
 
@@ -18,17 +18,27 @@ SMALL = 1 << 24
 HEAD = 1 << 20
 """Number of bytes at the start of a larger file that are compared when it is opened."""
 
+RESTORE = (
+    "Copy it again, or train again; to use a file that you changed yourself, delete "
+    f"{CHECKSUMS} beside it."
+)
+"""What to do about a damaged file."""
+
 Entry = dict[str, Any]
 """Size and SHA-256 checksum of a file, and of its first `HEAD` bytes if it is not small."""
 
 
-def add_checksums(folder: Path) -> None:
-    """List the files of a folder that are not listed yet; hidden files are left out."""
+def add_checksums(folder: Path, names: Iterable[str] | None = None) -> None:
+    """List files of a folder that are not listed yet.
+
+    Args:
+        folder: The folder.
+        names: Names of the files; all files but hidden ones if not given.
+    """
     files = _read_list(folder)
-    for path in sorted(folder.iterdir()):
-        is_listed = path.name in files or path.name == CHECKSUMS or path.name.startswith(".")
-        if path.is_file() and not is_listed:
-            files[path.name] = [_describe(path)]
+    for name in sorted(_visible_files(folder) if names is None else names):
+        if name not in files:
+            files[name] = [_describe(folder / name)]
     _write_list(folder, files)
 
 
@@ -55,6 +65,17 @@ def replacing_listed(path: Path) -> Iterator[Path]:
     if files:
         files[path.name] = files[path.name][-1:]
         _write_list(path.parent, files)
+
+
+def write_listed_text(path: Path, text: str) -> None:
+    """Write a text file atomically, together with its checksum if its folder has a list."""
+    with replacing_listed(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_listed_json(path: Path, value: Any) -> None:
+    """Write JSON atomically, together with its checksum if its folder has a list."""
+    write_listed_text(path, format_json(value))
 
 
 def find_fault(path: Path, *, is_whole: bool = True) -> str:
@@ -89,10 +110,21 @@ def find_faults(folder: Path, *, is_whole: bool = True, ignored: Collection[str]
 def check_files(folder: Path, *, is_whole: bool = True, ignored: Collection[str] = ()) -> None:
     """Raise `CheckpointError` if `find_faults` finds any."""
     if faults := find_faults(folder, is_whole=is_whole, ignored=ignored):
-        raise CheckpointError(
-            f"{folder} is damaged: {'; '.join(faults)}. Copy it again, or train again; to use a "
-            f"file that you changed yourself, delete {folder / CHECKSUMS}."
-        )
+        raise CheckpointError(f"{folder} is damaged: {'; '.join(faults)}. {RESTORE}")
+
+
+def check_file(path: Path) -> None:
+    """Raise `CheckpointError` if a file is listed and differs; a missing one is for its reader.
+
+    Large files are compared at their start only.
+    """
+    if path.exists() and (fault := find_fault(path, is_whole=False)):
+        raise CheckpointError(f"{path.parent} is damaged: {path.name} {fault}. {RESTORE}")
+
+
+def listed_files(folder: Path) -> list[Path]:
+    """Return the files that the list of a folder names."""
+    return [folder / name for name in _read_list(folder)]
 
 
 def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
@@ -109,10 +141,16 @@ def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
     sizes = [entry["bytes"] for entry in entries]
     if status.st_size not in sizes:
         return f"has {status.st_size:,} bytes instead of {sizes[-1]:,}"
-    is_whole = is_whole or status.st_size <= SMALL
-    key, found = ("sha256", sha256(path)) if is_whole else ("head", _hash_head(path))
-    # Another size may have no checksum of its start.
-    return "" if found in [entry.get(key) for entry in entries] else "differs from its checksum"
+    has_heads = all("head" in entry for entry in entries)
+    key, found = (
+        ("head", _hash_head(path)) if has_heads and not is_whole else ("sha256", sha256(path))
+    )
+    return "" if found in [entry[key] for entry in entries] else "differs from its checksum"
+
+
+def _visible_files(folder: Path) -> list[str]:
+    names = [path.name for path in folder.iterdir() if path.is_file()]
+    return [name for name in names if name != CHECKSUMS and not name.startswith(".")]
 
 
 def _describe(path: Path) -> Entry:
@@ -147,9 +185,9 @@ def _read_list(folder: Path) -> dict[str, list[Entry]]:
 def _is_entry(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
-        and isinstance(size := entry.get("bytes"), int)
-        and isinstance(entry.get("sha256"), str)
-        and (size <= SMALL or isinstance(entry.get("head"), str))
+        and isinstance(entry.get("bytes"), int)
+        and all(isinstance(entry.get(key, ""), str) for key in ("sha256", "head"))
+        and "sha256" in entry
     )
 
 

@@ -118,8 +118,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically, indented, with a final newline."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Write JSON atomically."""
+    write_text(path, format_json(value))
+
+
+def format_json(value: Any) -> str:
+    """Return JSON, indented, with a final newline."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any:

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from regard.core.checksums import (
     add_checksums,
+    check_file,
     find_fault,
     find_faults,
     forget_checksums,
@@ -53,6 +54,7 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a file; raise `CheckpointError` if it is missing or damaged."""
+    check_file(path)
     return read_tensors(path, max_version=FORMAT_VERSION)[1]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from regard.core.checksums import add_checksums
 from regard.core.config import read_toml, to_dict
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, replacing_folder, write_json
@@ -76,6 +77,7 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
         task = load_untrained(part, torch.device("cpu"))
         notes = copy_weights(task.model, tensors, layout, config=config)
         save_weights(task.model, part / WEIGHTS)
+        add_checksums(part)
     return Imported(out, task, notes)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.core.checksums import check_file
 from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
@@ -68,6 +69,8 @@ def _read(folder: Path, name: str) -> FinishedRun:
             f"{folder} is not finished: {METRICS} is missing. Resume training "
             "(`regard train … --resume`)."
         )
+    for file in (TEST, METRICS, PREDICTIONS):
+        check_file(folder / file)
     examples = read_examples(folder / TEST)
     outputs: list[str] = read_json(folder / PREDICTIONS)
     if len(outputs) != len(examples):
