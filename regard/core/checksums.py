@@ -1,6 +1,7 @@
 """Checksums of the files of a folder, in a JSON file beside them that is written last."""
 
 import hashlib
+import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -167,8 +168,10 @@ def _hash_head(path: Path) -> str:
 def _read_list(folder: Path) -> dict[str, list[Entry]]:
     """Return the entries by name of file; several while a file is replaced."""
     path = folder / CHECKSUMS
-    if not path.exists():
+    if not os.path.lexists(path):
         return {}
+    if not path.is_file():
+        raise CheckpointError(f"{path} must be a file, but is not. The folder is damaged.")
     files = read_json(path)
     is_valid = isinstance(files, dict) and all(
         Path(name).name == name and isinstance(entries, list) and all(map(_is_entry, entries))

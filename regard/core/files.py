@@ -135,6 +135,8 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} is not valid JSON ({error}). The file is damaged.") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def append_json_line(path: Path, value: Any) -> None:

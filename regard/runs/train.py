@@ -18,6 +18,7 @@ from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.runs.auto_tokens import MAX_INSPECTED
 from regard.runs.folder import (
+    AVERAGES,
     METRICS,
     PREDICTIONS,
     WEIGHTS,
@@ -109,7 +110,8 @@ def train(
 
 def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     request.check_folder()
-    remove_leftovers(request.out)
+    for folder in (request.out, request.out / AVERAGES):
+        remove_leftovers(folder)
     if request.is_resumed:
         prepare_to_resume(request.out)
     recipe, splits = request.resolve()
@@ -154,6 +156,8 @@ def _fit(
 def _forget_damaged_weights(folder: Path, trainer: Trainer) -> None:
     """Let the next validation write the best weights again if they are damaged or missing."""
     path = folder / WEIGHTS
+    if path.is_dir():
+        raise CheckpointError(f"{path} must be a file, but is a folder. Remove it.")
     if fault := find_fault(path) if path.exists() else "is missing":
         logger.warning("%s %s. The next validation writes it again.", path, fault)
         trainer.progress.best = trainer.progress.best_loss = None
