@@ -11,8 +11,9 @@ import torch
 
 from regard.tasks.generation.task import Predictor
 from regard.training.logger import Logger
-from regard.training.loop import Trainer, Validation
+from regard.training.loop import Trainer
 from regard.training.plan import Batches, Plan
+from regard.training.validation import Validation
 
 
 def synchronize(device: torch.device) -> None:

@@ -312,6 +312,11 @@ def find_training(run: Path) -> Path:
     raise CheckpointError(f"{run} has no state to resume from. Start without resuming.")
 
 
+def has_training(run: Path) -> bool:
+    """Return whether a run folder has a state to resume from."""
+    return any((run / name).is_dir() for name in (RESUME, PREVIOUS))
+
+
 def remove_training(run: Path) -> None:
     """Remove the training state of an earlier run from a run folder."""
     for name in (RESUME, PREVIOUS, _PART, _DISCARDED):

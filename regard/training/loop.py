@@ -4,7 +4,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,33 +18,22 @@ from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
-from regard.training.ema import MovingAverage
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import Meter, TrainingLog
+from regard.training.logs import MAX_RETURNS, RATE_FACTOR, Meter, Skipped, TrainingLog
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
-from regard.training.overfitting import report_overfitting
 from regard.training.plan import Batches, build_plan
 from regard.training.prefetch import prefetch
 from regard.training.progress import Progress
 from regard.training.schedules import build_schedule, is_better
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
+from regard.training.updates.ema import MovingAverage
+from regard.training.updates.skippable import build_updates
+from regard.training.validation import Validation, report_overfitting
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Result of a validation."""
-
-    value: float
-    """Value that selects the best weights; larger is better."""
-    metrics: dict[str, float] = field(default_factory=dict)
-    """Metrics for the training log."""
-    metric: str = ""
-    """Name of the one that `value` is computed from."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,8 @@ class Trainer:
         freeze(model, config.freeze)
         if config.checkpoint_activations:
             checkpoint_blocks(model)
-        self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
+        self._device = next(model.parameters()).device
+        self._reset_optimizer()
         self._plan = build_plan(config, batches, unit=unit)
         self._schedule = build_schedule(config.schedule, self._plan.total_steps)
         self._log_file = TrainingLog(
@@ -108,8 +98,8 @@ class Trainer:
         self._interrupts = Interrupts()
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
-        self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
+        self._skipped = Skipped()
         self._gradients = self._choose_gradients()
         choice = "never" if config.checkpoint_activations else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
@@ -129,7 +119,10 @@ class Trainer:
 
         To continue later, build a new trainer and call `resume` before `run`.
         """
-        self._clear_later_steps()
+        self._run.mkdir(parents=True, exist_ok=True)
+        self._remove_later_steps()
+        if self.progress.step == 0:
+            checkpoint.remove_training(self._run)
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
@@ -141,6 +134,8 @@ class Trainer:
         ):
             try:
                 stopped = self._train()
+                if (skipped := self._meter.skipped()).num:
+                    logger.warning("%s.", skipped.describe(self.progress.step))
                 self._try_average()
             except KeyboardInterrupt:
                 stopped = "interrupted"
@@ -167,6 +162,9 @@ class Trainer:
                 group = next(groups, None)
             if group:
                 self._step(group)
+                if self._skipped.is_repeated:
+                    self._return_to_checkpoint()
+                    groups = self._groups()
             else:
                 self.progress.epoch += 1
                 self.progress.position = 0
@@ -188,11 +186,11 @@ class Trainer:
         with self._interrupts.deferred():
             if self._compiler.begin_step(self.progress.step, self._seconds()):
                 self._gradients.reset()
+            self._updates.begin()
             sums = self._backward(group)
             self._set_learning_rate()
             norm = self._scale_gradients(count=sums[2])
-            self._optimizer.step()
-            self._meter.add(sums, norm, num_tokens=num_tokens)
+            self._updates.step(self._meter.add(sums, norm, num_tokens=num_tokens))
             self.progress.step += 1
             self._ema.update(self.progress.step)
             self.progress.position += len(group)
@@ -244,8 +242,16 @@ class Trainer:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
+    def _reset_optimizer(self) -> None:
+        config = self._config
+        self._optimizer = build_optimizer(
+            config.optimizer, self._model, layer_decay=config.layer_decay
+        )
+        self._updates = build_updates(self._optimizer, self._model, self._device)
+
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
+        factor *= RATE_FACTOR**self.progress.num_returns
         for group in self._optimizer.param_groups:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
 
@@ -261,26 +267,36 @@ class Trainer:
         return norm
 
     def _log(self) -> None:
-        numbers = self._read_meter()
+        numbers, self._skipped = self._meter.read(), self._meter.skipped()
         self._meter.reset()
         rate = max(group["lr"] for group in self._optimizer.param_groups)
-        self._write("train", {**numbers, "learning_rate": rate})
+        if self._skipped.num < self._skipped.num_steps:
+            self._write("train", {**numbers, "learning_rate": rate})
+        if self._skipped.num and not self._skipped.is_repeated:
+            logger.warning("%s.", self._skipped.describe(self.progress.step))
 
-    def _read_meter(self) -> dict[str, float]:
-        """Return the meter's averages; raise if the loss or the gradient norm is not finite."""
-        numbers = self._meter.read()
-        for name in ("loss", "gradient_norm"):
-            if not math.isfinite(numbers[name]):
-                first, last = self.progress.step - self._meter.num_steps + 1, self.progress.step
-                kind = "NaN" if math.isnan(numbers[name]) else "infinite"
-                raise RegardError(
-                    f"The {name.replace('_', ' ')} became {kind} between steps {first:,} and "
-                    f"{last:,}. Lower `train.optimizer.learning_rate` "
-                    f"(now {self._config.optimizer.learning_rate:g}), give the schedule a longer "
-                    f"warm-up or set `train.clip_norm` (now {self._config.clip_norm:g}). "
-                    f"Files saved earlier in {self._run} are unchanged."
-                )
-        return numbers
+    def _return_to_checkpoint(self) -> None:
+        """Resume from the last checkpoint, which was saved before the skipped steps."""
+        found = self._skipped.describe(self.progress.step)
+        num_returns = self.progress.num_returns
+        if num_returns == MAX_RETURNS or not checkpoint.has_training(self._run):
+            raise RegardError(
+                f"{found}. Lower `train.optimizer.learning_rate` (now "
+                f"{self._config.optimizer.learning_rate:g}), give the schedule a longer warm-up or "
+                f"set `train.clip_norm` (now {self._config.clip_norm:g}). Files saved earlier in "
+                f"{self._run} are unchanged."
+            )
+        with self._interrupts.deferred():
+            self._reset_optimizer()
+            self.resume()
+            self._skipped = Skipped()
+            self.progress.num_returns = num_returns + 1
+            self._remove_later_steps()
+        logger.warning(
+            "%s. Training returns to step %s, with half the learning rate.",
+            found,
+            f"{self.progress.step:,}",
+        )
 
     def _is_validation_due(self) -> bool:
         progress, every = self.progress, self._config.validate_every
@@ -289,7 +305,6 @@ class Trainer:
         return progress.step % every == 0 if every else progress.position == 0
 
     def _validate(self) -> None:
-        self._read_meter()
         self._ema.apply()
         result = self._evaluate()
         with self._interrupts.deferred():
@@ -358,7 +373,9 @@ class Trainer:
         )
 
     def _save(self) -> None:
-        self._read_meter()
+        # After skipped steps, training may have to return to the checkpoint before.
+        if self._meter.skipped().in_a_row and checkpoint.has_training(self._run):
+            return
         self.progress.seconds = self._seconds()
         state = {
             "progress": asdict(self.progress),
@@ -370,13 +387,10 @@ class Trainer:
             self._run, self._model, self._optimizer, state=state, averages=averages
         )
 
-    def _clear_later_steps(self) -> None:
+    def _remove_later_steps(self) -> None:
         """Remove log rows and weights of later steps, left by an earlier run in this folder."""
-        self._run.mkdir(parents=True, exist_ok=True)
         self._log_file.truncate(after=self.progress.step or -1)
         self._averages.remove(after=self.progress.step)
-        if self.progress.step == 0:
-            checkpoint.remove_training(self._run)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started

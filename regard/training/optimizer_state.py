@@ -58,7 +58,7 @@ def load_state(model: nn.Module, optimizer: Optimizer, saved: State, *, origin: 
             f"{origin} does not fit the optimiser: {'; '.join(sorted(faults))}. Resume with the "
             "model and the optimiser that the run was started with."
         )
-    if missing:
+    if missing and saved:  # before the first step, there is none
         logger.info(
             "Resuming without optimiser state for %s of %s parameters, which was not saved: %s.",
             f"{len(missing):,}",

@@ -33,3 +33,5 @@ class Progress:
     """Validations with a higher loss since the lowest one or the last report of over-fitting."""
     is_overfitting_reported: bool = False
     """Whether over-fitting has been reported since the best validation."""
+    num_returns: int = 0
+    """Returns to a checkpoint after steps that were not finite; each halves the learning rate."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 import torch
 
 from regard.training.checkpoint import read_weights
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 from tests.training_bench import SHORT, Bench, assert_same_weights, build_model
 
 

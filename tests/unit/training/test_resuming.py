@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.core.errors import CheckpointError
 from regard.training.checkpoint import load_weights
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 from tests.training_bench import (
     CAREFUL,
     NUM_CLASSES,

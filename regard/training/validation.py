@@ -1,6 +1,7 @@
-"""Report of over-fitting: a validation loss that has risen."""
+"""Result of a validation, and the report of over-fitting: a validation loss that has risen."""
 
 import math
+from dataclasses import dataclass, field
 
 from regard.core.logging import logger
 from regard.training.progress import Progress
@@ -10,6 +11,18 @@ NUM_HIGHER = 5
 
 MIN_RISE = 0.05
 """Relative rise of the validation loss that is reported; smaller ones may be noise."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result of a validation."""
+
+    value: float
+    """Value that selects the best weights; larger is better."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Metrics for the training log."""
+    metric: str = ""
+    """Name of the one that `value` is computed from."""
 
 
 def report_overfitting(progress: Progress, loss: float, *, patience: int) -> None:
