@@ -17,6 +17,7 @@ from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.progress import without_progress
 from regard.training.logger import Logger
 from regard.training.plan import Plan, Row
+from regard.training.settings import TrainConfig
 
 MIN_REPEATED = 10
 """Skipped steps, in a row or as most of those between two rows of the training log, from which
@@ -58,6 +59,15 @@ class Skipped:
             f"The {name} became {kind} between steps {step - self.num_steps + 1:,} and {step:,}: "
             f"{self.num:,} of {self.num_steps:,} updates were skipped"
         )
+
+
+def describe_remedies(config: TrainConfig, run: Path) -> str:
+    """Return what to do about updates that are not finite, and which files are unchanged."""
+    return (
+        f"Lower `train.optimizer.learning_rate` (now {config.optimizer.learning_rate:g}), give the "
+        f"schedule a longer warm-up or set `train.clip_norm` (now {config.clip_norm:g}). "
+        f"Files saved earlier in {run} are unchanged."
+    )
 
 
 class Meter:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,20 +20,26 @@ from regard.training.compilation import Compiler
 from regard.training.display import choose_display
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import MAX_RETURNS, RATE_FACTOR, Meter, Skipped, TrainingLog
+from regard.training.logs import (
+    MAX_RETURNS,
+    RATE_FACTOR,
+    Meter,
+    Skipped,
+    TrainingLog,
+    describe_remedies,
+)
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
-from regard.training.plan import Batches, build_plan
+from regard.training.plan import Batches, Reason, build_plan, reason_to_stop
 from regard.training.prefetch import prefetch
 from regard.training.progress import Progress
-from regard.training.schedules import build_schedule, is_better
+from regard.training.saving import Saver
+from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
 from regard.training.updates.ema import MovingAverage
 from regard.training.updates.skippable import build_updates
 from regard.training.validation import Validation, report_overfitting
-
-Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -96,10 +102,14 @@ class Trainer:
             run / "journal.jsonl", [choose_display()] if loggers is None else loggers
         )
         self._interrupts = Interrupts()
+        self._saver = Saver(
+            run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps
+        )
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
         self._meter = Meter(self._device)
         self._skipped = Skipped()
+        self._has_checkpoint = False
         self._gradients = self._choose_gradients()
         choice = "never" if config.checkpoint_activations else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
@@ -113,6 +123,7 @@ class Trainer:
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
         self._ema.restore(snapshot.averages)
+        self._has_checkpoint = True
 
     def run(self) -> Summary:
         """Train until a limit is reached or the run is interrupted (Ctrl-C or SIGTERM).
@@ -124,16 +135,18 @@ class Trainer:
         if self.progress.step == 0:
             checkpoint.remove_training(self._run)
         self._started = time.perf_counter() - self.progress.seconds
-        stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
         with (
+            self._saver.opened(self.progress.step, self.progress.seconds),
             self._interrupts,
             self._log_file.opened(plan),
             self._compiler,
             own_stream(self._device),
         ):
             try:
-                stopped = self._train()
+                if self.progress.step == 0 and self._saver.is_periodic:
+                    self._save()  # training may have to return to its start
+                stopped: Reason = self._train()
                 if (skipped := self._meter.skipped()).num:
                     logger.warning("%s.", skipped.describe(self.progress.step))
                 self._try_average()
@@ -141,7 +154,8 @@ class Trainer:
                 stopped = "interrupted"
             self._interrupts.ignore()
             self._ema.remove()  # of an interrupted validation
-            self._save()
+            self._try_save() if stopped == "interrupted" else self._save()
+            self._saver.wait()
             if self.progress.best is None:
                 self._ema.apply()
                 checkpoint.save_weights(self._model, self._run / "model.safetensors")
@@ -156,7 +170,9 @@ class Trainer:
         while True:
             if self._is_validation_due():
                 self._validate()
-            if stopped := self._reason_to_stop():
+            elif self._saver.is_due(self.progress.step, self._seconds()):
+                self._try_save()
+            if stopped := reason_to_stop(self._config, self.progress, self._seconds()):
                 break
             with self._meter.waiting():
                 group = next(groups, None)
@@ -279,14 +295,10 @@ class Trainer:
         """Resume from the last checkpoint, which was saved before the skipped steps."""
         found = self._skipped.describe(self.progress.step)
         num_returns = self.progress.num_returns
-        if num_returns == MAX_RETURNS or not checkpoint.has_training(self._run):
-            raise RegardError(
-                f"{found}. Lower `train.optimizer.learning_rate` (now "
-                f"{self._config.optimizer.learning_rate:g}), give the schedule a longer warm-up or "
-                f"set `train.clip_norm` (now {self._config.clip_norm:g}). Files saved earlier in "
-                f"{self._run} are unchanged."
-            )
+        if num_returns == MAX_RETURNS or not self._has_checkpoint:
+            raise RegardError(f"{found}. {describe_remedies(self._config, self._run)}")
         with self._interrupts.deferred():
+            self._saver.wait()
             self._reset_optimizer()
             self.resume()
             self._skipped = Skipped()
@@ -316,7 +328,7 @@ class Trainer:
             report_overfitting(self.progress, loss, patience=self._config.patience)
             self._ema.remove()
             self._averages.keep(self._model, self.progress.step)
-            self._save()
+            self._try_save()
 
     def _evaluate(self) -> Validation:
         """Validate without changing the model, the generator states or the measured throughput."""
@@ -330,19 +342,10 @@ class Trainer:
             checkpoint.restore_rng(rng)
 
     def _record(self, kind: str, result: Validation) -> None:
-        progress, loss = self.progress, result.metrics.get("loss")
-        is_improved = is_better(result.value, progress.best)
-        is_best = is_improved
-        if loss is not None and progress.best_loss is not None and result.value == progress.best:
-            # Early in training a metric is often 0: of equal values, the lower loss is better.
-            is_best = loss < progress.best_loss
+        is_best = result.is_best(self.progress)
         if is_best:
             checkpoint.save_weights(self._model, self._run / "model.safetensors")
-            progress.best, progress.best_step = result.value, progress.step
-            progress.best_loss = loss
-        if is_improved:
-            progress.bad_validations = 0
-            progress.is_overfitting_reported = False
+        result.count(self.progress)
         named = {"metric": result.metric} if result.metric else {}
         row = {"value": result.value, **named, **result.metrics, "is_best": is_best}
         self._write(kind, row)
@@ -360,32 +363,23 @@ class Trainer:
         finally:
             checkpoint.put_weights(self._model, current, "the model")
 
-    def _reason_to_stop(self) -> Reason | None:
-        progress, config = self.progress, self._config
-        limits: dict[Reason, tuple[float, float]] = {
-            "patience": (config.patience, progress.bad_validations),
-            "steps": (config.max_steps, progress.step),
-            "epochs": (config.max_epochs, progress.epoch),
-            "minutes": (config.max_minutes, self._seconds() / 60),
-        }
-        return next(
-            (reason for reason, (limit, value) in limits.items() if 0 < limit <= value), None
-        )
+    def _try_save(self) -> None:
+        """Save the state unless steps are skipped now: training may return to the one before."""
+        if not (self._has_checkpoint and self._meter.skipped().in_a_row):
+            self._save()
 
     def _save(self) -> None:
-        # After skipped steps, training may have to return to the checkpoint before.
-        if self._meter.skipped().in_a_row and checkpoint.has_training(self._run):
-            return
         self.progress.seconds = self._seconds()
         state = {
             "progress": asdict(self.progress),
             "meter": self._meter.state(),
             "schedule": self._schedule.state(),
         }
-        averages = self._ema.state()
-        checkpoint.save_training(
-            self._run, self._model, self._optimizer, state=state, averages=averages
+        snapshot = checkpoint.take_snapshot(
+            self._model, self._optimizer, state=state, averages=self._ema.state()
         )
+        self._saver.save(snapshot, step=self.progress.step, seconds=self.progress.seconds)
+        self._has_checkpoint = True
 
     def _remove_later_steps(self) -> None:
         """Remove log rows and weights of later steps, left by an earlier run in this folder."""

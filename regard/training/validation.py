@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from regard.core.logging import logger
 from regard.training.progress import Progress
+from regard.training.schedules import is_better
 
 NUM_HIGHER = 5
 """Validations with a higher loss than the lowest after which over-fitting is reported."""
@@ -23,6 +24,26 @@ class Validation:
     """Metrics for the training log."""
     metric: str = ""
     """Name of the one that `value` is computed from."""
+
+    def is_best(self, progress: Progress) -> bool:
+        """Return whether its weights are the best so far.
+
+        Early in training a metric is often 0: of equal values, the lower loss is better.
+        """
+        loss, best_loss = self.metrics.get("loss"), progress.best_loss
+        if loss is not None and best_loss is not None and self.value == progress.best:
+            return loss < best_loss
+        return is_better(self.value, progress.best)
+
+    def count(self, progress: Progress) -> None:
+        """Update the counters of a run."""
+        is_best, is_improved = self.is_best(progress), is_better(self.value, progress.best)
+        if is_best:
+            progress.best, progress.best_step = self.value, progress.step
+            progress.best_loss = self.metrics.get("loss")
+        if is_improved:
+            progress.bad_validations = 0
+            progress.is_overfitting_reported = False
 
 
 def report_overfitting(progress: Progress, loss: float, *, patience: int) -> None:

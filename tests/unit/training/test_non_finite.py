@@ -148,7 +148,7 @@ def test_training_fails_after_three_returns_and_keeps_the_last_good_state(tmp_pa
 
 
 def test_run_without_a_checkpoint_fails(tmp_path):
-    config = replace(LONG, validate_every=50)
+    config = replace(LONG, validate_every=50, save_every_minutes=0)
     bench = break_losses(Bench(tmp_path, config), lambda number: True)
     with pytest.raises(RegardError, match="between steps 9 and 12: 4 of 4 updates were skipped"):
         bench.run()
