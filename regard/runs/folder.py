@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -20,6 +21,7 @@ from regard.core.checksums import (
     find_faults,
     forget_checksums,
     listed_files,
+    write_listed_json,
 )
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
@@ -91,6 +93,32 @@ def prepare_to_resume(folder: Path) -> None:
         add_checksums(folder)  # of an earlier version
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
     forget_checksums(folder, [TRAINING_LOG])
+
+
+def record_changes(folder: Path, recipe: BaseRecipe, *, step: int) -> None:
+    """Write the recipe of a resumed training, and which settings changed after which step."""
+    config = read_config(folder)
+    saved, now = config["recipe"], to_dict(recipe)
+    with suppress(ConfigError):  # of a recipe from outside the package
+        saved = to_dict(to_recipe(saved))  # with settings that later versions have added
+    if settings := _changed_settings(saved, now):
+        change = {"step": step, "command": command_line(), "settings": settings}
+        about = {**config["about"], "changes": [*config["about"].get("changes", []), change]}
+        write_listed_json(folder / CONFIG, {**config, "recipe": now, "about": about})
+
+
+def _changed_settings(
+    before: dict[str, Any], after: dict[str, Any], prefix: str = ""
+) -> dict[str, list[Any]]:
+    """Return the old and the new value of each setting that differs; None if there is none."""
+    changes: dict[str, list[Any]] = {}
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            changes |= _changed_settings(old, new, f"{prefix}{name}.")
+        elif old != new:
+            changes[prefix + name] = [old, new]
+    return changes
 
 
 def complete_folder(folder: Path) -> None:
@@ -257,17 +285,21 @@ def load_untrained(
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:
     """Return the provenance of a result: command, versions, commit, hardware and threads."""
-    script, *arguments = sys.argv
-    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
-        # The `regard` command, or a script that uses the package.
-        "command": " ".join([f"python {script}" if is_script else "regard", *arguments]),
+        "command": command_line(),
         "regard": regard.__version__,
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
         "threads": torch.get_num_threads(),
     }
+
+
+def command_line() -> str:
+    """Return the `regard` command of this process, or the script that uses the package."""
+    script, *arguments = sys.argv
+    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
+    return " ".join([f"python {script}" if is_script else "regard", *arguments])
 
 
 def _commit() -> str:

@@ -29,6 +29,7 @@ from regard.runs.folder import (
     load_untrained,
     prepare_to_resume,
     read_config,
+    record_changes,
 )
 from regard.runs.lock import FolderLock, FolderWatch
 from regard.runs.report import write_report
@@ -116,6 +117,7 @@ def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
         prepare_to_resume(request.out)
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
+    request = request.restart_if_unsaved()
     task = _open(request, recipe, splits)
     summary = _fit(request, task, splits, loggers=loggers)
     task.model.eval()
@@ -146,6 +148,7 @@ def _fit(
     if request.is_resumed:
         trainer.resume()
         _forget_damaged_weights(request.out, trainer)
+        record_changes(request.out, recipe, step=trainer.progress.step)
     else:
         # Write only after all checks have passed.
         _initialize_folder(request, task, splits)
@@ -158,7 +161,8 @@ def _forget_damaged_weights(folder: Path, trainer: Trainer) -> None:
     path = folder / WEIGHTS
     if path.is_dir():
         raise CheckpointError(f"{path} must be a file, but is a folder. Remove it.")
-    if fault := find_fault(path) if path.exists() else "is missing":
+    fault = find_fault(path) if path.exists() else "is missing"
+    if fault and trainer.progress.best is not None:
         logger.warning("%s %s. The next validation writes it again.", path, fault)
         trainer.progress.best = trainer.progress.best_loss = None
 
@@ -274,11 +278,17 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "data": list(request.data),
         "valid": list(request.valid),
         "test": list(request.test),
+        "recipe": _recipe_name(request),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
         "has_turns": has_turns(example.source for example in sample(splits.train, MAX_INSPECTED)),
     }
     initialize_folder(request.out, task, about, test=splits.test)
+
+
+def _recipe_name(request: Request) -> str | None:
+    """Return the name of the recipe; None if it is an object or was chosen by the data."""
+    return request.recipe if isinstance(request.recipe, str) else None
 
 
 def _fingerprint(splits: Splits) -> str:

@@ -24,8 +24,6 @@ MIN_REPEATED = 10
 training returns to the last checkpoint."""
 MAX_RETURNS = 3
 """Returns to a checkpoint after which training fails."""
-RATE_FACTOR = 0.5
-"""Factor of the learning rate at each return."""
 
 
 @dataclass(frozen=True)

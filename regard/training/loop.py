@@ -20,14 +20,7 @@ from regard.training.compilation import Compiler
 from regard.training.display import choose_display
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import (
-    MAX_RETURNS,
-    RATE_FACTOR,
-    Meter,
-    Skipped,
-    TrainingLog,
-    describe_remedies,
-)
+from regard.training.logs import MAX_RETURNS, Meter, Skipped, TrainingLog, describe_remedies
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.plan import Batches, Reason, build_plan, reason_to_stop
@@ -267,7 +260,7 @@ class Trainer:
 
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
-        factor *= RATE_FACTOR**self.progress.num_returns
+        factor *= self.progress.rate_factor
         for group in self._optimizer.param_groups:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
 
@@ -320,6 +313,8 @@ class Trainer:
         self._ema.apply()
         result = self._evaluate()
         with self._interrupts.deferred():
+            if result.replaces_metric(self.progress):
+                self._schedule.restore({"best": None, "bad_validations": 0})
             self._schedule.observe(result.value)
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step

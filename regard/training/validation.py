@@ -25,6 +25,22 @@ class Validation:
     metric: str = ""
     """Name of the one that `value` is computed from."""
 
+    def replaces_metric(self, progress: Progress) -> bool:
+        """Return whether validations had another metric; if so, reset the best score of a run."""
+        before, progress.metric = progress.metric, self.metric
+        if before in ("", self.metric):
+            return False
+        logger.warning(
+            "The validation metric was %s and is %s now. The best score so far, of step %s, is "
+            "reset.",
+            before,
+            self.metric,
+            f"{progress.best_step:,}",
+        )
+        progress.best = progress.best_loss = None
+        progress.bad_validations = 0
+        return True
+
     def is_best(self, progress: Progress) -> bool:
         """Return whether its weights are the best so far.
 
