@@ -5,6 +5,7 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -97,7 +98,8 @@ class TrainerContender(Contender):
         self.num_parameters = task.num_parameters
         trainer = Trainer(
             task.model,
-            task.recipe.train,
+            # Other implementations write no checkpoints.
+            replace(task.recipe.train, save_every_minutes=0.0, save_every_steps=0),
             Path(self._folder.name),
             batches=batches,
             loss=task.loss,
