@@ -105,6 +105,9 @@ class _Linear(torch.autograd.Function):
 
 
 def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        # For a part of a larger matrix, oneDNN has slow reference code only.
+        weight = weight.contiguous()
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return outputs
 
