@@ -11,7 +11,7 @@ from regard.core.linear import MIN_CAST_ROWS, MIN_PRODUCTS, linear
 ROWS, INPUTS, OUTPUTS = 640, 64, 96
 assert ROWS * INPUTS * OUTPUTS >= MIN_PRODUCTS and ROWS >= MIN_CAST_ROWS
 
-needs_onednn = pytest.mark.skipif(not module._has_onednn(), reason="torch was built without oneDNN")
+needs_onednn = pytest.mark.skipif(not module.has_onednn(), reason="torch was built without oneDNN")
 
 
 @pytest.fixture
