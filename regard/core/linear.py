@@ -58,15 +58,16 @@ def _is_onednn_faster(inputs: Tensor, weight: Tensor, dtype: torch.dtype) -> boo
 def _is_mkl_slow() -> bool:
     """Return whether MKL uses slower instructions than oneDNN on this processor."""
     has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-    return has_mkl and _has_onednn() and "AuthenticAMD" in _vendor()
+    return has_mkl and has_onednn() and "AuthenticAMD" in _vendor()
 
 
 @functools.cache
 def _has_bf16() -> bool:
-    return _has_onednn() and torch.cpu._is_avx512_bf16_supported()
+    return has_onednn() and torch.cpu._is_avx512_bf16_supported()
 
 
-def _has_onednn() -> bool:
+def has_onednn() -> bool:
+    """Return whether torch was built with oneDNN."""
     is_built: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     return is_built and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
@@ -88,7 +89,7 @@ class _Linear(torch.autograd.Function):
     ) -> Tensor:
         """Return outputs (..., D) of inputs (..., D)."""
         ctx.save_for_backward(inputs, weight)
-        return _multiply(inputs, weight, bias)
+        return multiply(inputs, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -98,13 +99,17 @@ class _Linear(torch.autograd.Function):
         needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
         rows = gradient.flatten(0, -2)
         return (
-            _multiply(gradient, weight.t()) if needs_inputs else None,
+            multiply(gradient, weight.t()) if needs_inputs else None,
             _weight_gradient(rows, inputs.flatten(0, -2)) if needs_weight else None,
             rows.sum(0) if needs_bias else None,
         )
 
 
-def _multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def multiply(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return inputs (..., D) times the transposed weight, plus a bias, by oneDNN on a CPU."""
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        # For a part of a larger matrix, oneDNN has slow reference code only.
+        weight = weight.contiguous()
     outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return outputs
 
@@ -115,5 +120,5 @@ def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
         return gradient.t() @ inputs
     # oneDNN copies the transposed first factor, so the smaller one is the first.
     if gradient.shape[1] <= inputs.shape[1]:
-        return _multiply(gradient.t(), inputs.t())
-    return _multiply(inputs.t(), gradient.t()).t()
+        return multiply(gradient.t(), inputs.t())
+    return multiply(inputs.t(), gradient.t()).t()

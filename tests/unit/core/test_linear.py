@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn.functional import linear as torch_linear
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.core import linear as module
 from regard.core.linear import MIN_CAST_ROWS, MIN_PRODUCTS, linear
@@ -10,7 +11,7 @@ from regard.core.linear import MIN_CAST_ROWS, MIN_PRODUCTS, linear
 ROWS, INPUTS, OUTPUTS = 640, 64, 96
 assert ROWS * INPUTS * OUTPUTS >= MIN_PRODUCTS and ROWS >= MIN_CAST_ROWS
 
-needs_onednn = pytest.mark.skipif(not module._has_onednn(), reason="torch was built without oneDNN")
+needs_onednn = pytest.mark.skipif(not module.has_onednn(), reason="torch was built without oneDNN")
 
 
 @pytest.fixture
@@ -82,3 +83,31 @@ def test_mixed_precision_equals_that_of_torch(calls):
     for one, other in zip(ours, torchs, strict=True):
         assert one.dtype == torch.float32
         torch.testing.assert_close(one, other, atol=0.5, rtol=0.02)
+
+
+class _Weights(TorchDispatchMode):
+    """Keeps the weights that are passed to oneDNN."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if "_linear_pointwise" in str(func):
+            self.weights.append(args[1])
+        return func(*args, **kwargs or {})
+
+
+@needs_onednn
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_parts_of_a_larger_matrix_are_copied_since_onednn_is_slow_on_them(calls, is_transposed):
+    inputs = torch.randn(ROWS, 2 * INPUTS, requires_grad=True)
+    whole = torch.randn(2 * INPUTS, 2 * OUTPUTS, requires_grad=True)
+    weight = whole[:INPUTS, :OUTPUTS].t() if is_transposed else whole.view(2 * OUTPUTS, -1)[:, :64]
+    part = inputs[:, :INPUTS]
+    with _Weights() as recorded:
+        outputs = linear(part, weight)
+        outputs.sum().backward()
+    assert len(recorded.weights) == 3
+    assert all(one.is_contiguous() or one.t().is_contiguous() for one in recorded.weights)
+    torch.testing.assert_close(outputs, part @ weight.t(), atol=1e-4, rtol=1e-5)
