@@ -23,7 +23,7 @@ RESTORE = (
     "Copy it again, or train again; to use a file that you changed yourself, delete "
     f"{CHECKSUMS} beside it."
 )
-"""What to do about a damaged file."""
+"""Remedy for a damaged file, at the end of messages."""
 
 Entry = dict[str, Any]
 """Size and SHA-256 checksum of a file, and of its first `HEAD` bytes if it is not small."""
