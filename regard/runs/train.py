@@ -27,6 +27,7 @@ from regard.runs.folder import (
     load_untrained,
     read_config,
 )
+from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
@@ -114,8 +115,10 @@ def _fit(
     request: Request, task: Task[Any], splits: Splits, *, loggers: Sequence[Logger]
 ) -> Summary:
     """Train the model of a task; batches and optimiser are freed before the evaluation."""
-    recipe = task.recipe
     batches = task.training_batches(splits.train)
+    if task.recipe.data.batch.max_tokens == "auto":
+        batches = choose_max_tokens(task, batches)
+    recipe = task.recipe
     trainer = Trainer(
         task.model,
         recipe.train,
@@ -224,6 +227,8 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
         )
     given_recipe = recipe if isinstance(request.recipe, BaseRecipe) else None
     task = load_untrained(request.out, device, recipe=given_recipe)
+    if recipe.data.batch.max_tokens == "auto":
+        recipe = with_max_tokens(recipe, task.recipe.data.batch.max_tokens)
     _check_resumed(recipe, task.recipe)
     task.recipe = recipe
     return task
