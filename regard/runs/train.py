@@ -11,6 +11,7 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import default_logging, logger
+from regard.core.memory import release_memory
 from regard.data.corpus import Corpus, sample
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -103,6 +104,7 @@ def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     task = _open(request, recipe, splits)
     summary = _fit(request, task, splits, loggers=loggers)
     task.model.eval()
+    release_memory()
     if summary.stopped == "interrupted":
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)

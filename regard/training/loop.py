@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.core.eager import force_eager
 from regard.core.errors import RegardError
 from regard.core.logging import logger
+from regard.core.memory import RegularRelease
 from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
@@ -110,6 +111,7 @@ class Trainer:
         self._ema = MovingAverage(model, config.ema_decay)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
+        self._release = RegularRelease(is_enabled=self._device.type == "cpu")
         self._gradients = self._choose_gradients()
         choice = "never" if config.checkpoint_activations else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
@@ -199,6 +201,7 @@ class Trainer:
             self._log_file.advance(self.progress.step)
             if self.progress.step % self._config.log_every == 0:
                 self._log()
+            self._release.step()
 
     def _backward(self, group: list[Any]) -> Tensor:
         """Compute the gradients of an update; return the sums of loss, NLL and token count, (3,).
