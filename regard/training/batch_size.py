@@ -70,6 +70,8 @@ class MemoryTrial:
             for buffer, values in buffers:
                 buffer.copy_(values)
             restore_rng(rng)
+            if self._device.type == "cuda":
+                torch.cuda.empty_cache()
 
 
 def find_max_tokens(
@@ -102,7 +104,6 @@ def is_measurable(device: torch.device) -> bool:
 
 def usable_memory(device: torch.device) -> int:
     """Return the bytes that this process uses or could use on a GPU, and reset their peak."""
-    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
     free, _ = torch.cuda.mem_get_info(device)
     return free + torch.cuda.memory_reserved(device)
