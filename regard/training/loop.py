@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.core.eager import force_eager
 from regard.core.errors import RegardError
 from regard.core.logging import logger
-from regard.core.memory import RegularRelease
+from regard.core.memory import release_memory
 from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
@@ -111,7 +111,6 @@ class Trainer:
         self._ema = MovingAverage(model, config.ema_decay)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
-        self._release = RegularRelease(is_enabled=self._device.type == "cpu")
         self._gradients = self._choose_gradients()
         choice = "never" if config.checkpoint_activations else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
@@ -201,7 +200,6 @@ class Trainer:
             self._log_file.advance(self.progress.step)
             if self.progress.step % self._config.log_every == 0:
                 self._log()
-            self._release.step()
 
     def _backward(self, group: list[Any]) -> Tensor:
         """Compute the gradients of an update; return the sums of loss, NLL and token count, (3,).
@@ -309,12 +307,14 @@ class Trainer:
         """Validate without changing the model, the generator states or the measured throughput."""
         rng = checkpoint.rng_states()
         self._model.eval()
+        release_memory()  # Tensors of a search do not fit into freed blocks of training steps.
         try:
             with torch.no_grad(), force_eager(), self._meter.paused(), self._log_file.validating():
                 return self._validation()
         finally:
             set_training(self._model)
             checkpoint.restore_rng(rng)
+            release_memory()
 
     def _record(self, kind: str, result: Validation) -> None:
         progress, loss = self.progress, result.metrics.get("loss")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.core import memory
-from regard.core.memory import RegularRelease, release_memory
+from regard.core.memory import release_memory
 
 BLOCK = 60_000
 
@@ -32,17 +32,6 @@ def test_memory_freed_between_used_blocks_is_returned():
     release_memory()
     assert full - resident() > 0.8 * 0.9 * 1_000 * BLOCK
     assert len(blocks) == 100
-
-
-@pytest.mark.parametrize(("is_enabled", "times"), [(True, [10, 25]), (False, [])])
-def test_memory_is_released_at_intervals(monkeypatch, is_enabled, times):
-    clock, found = [0.0], []
-    monkeypatch.setattr(memory.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(memory, "release_memory", lambda: found.append(clock[0]))
-    release = RegularRelease(is_enabled=is_enabled, seconds=10)
-    for clock[0] in (1, 5, 10, 11, 19, 25, 30):
-        release.step()
-    assert found == times
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
