@@ -78,6 +78,22 @@ def training_speed(out: Path, options: Options) -> None:
     write_results(out / f"speed-{name}.json", value)
 
 
+def speed_against_peers(out: Path, options: Options) -> None:
+    """Run `regard bench train` and write its report; `name` names the machine in the file."""
+    given = {"size": "small,bahdanau2015,gehring2017", **options}
+    name = f"training-speed{'-' * ('name' in given)}{given.pop('name', '')}"
+    words = [word for key, value in given.items() for word in (f"--{key}", value)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "regard", "bench", "train", *words, "--json"]
+        subprocess.run([*command, "--out", str(path)], check=True)
+        report = read_json(path)
+    settings = " ".join(f"{key}={value}" for key, value in options.items())
+    command_line = f"python benchmarks/run.py training-speed{settings and f' --set {settings}'}"
+    value = {"experiment": name, **report, "command": command_line}
+    write_results(out / f"{name}.json", rounded(value))
+
+
 CAPTIONERS = {
     "soft": "xu2015-laptop",
     "hard": "xu2015-hard-laptop",
@@ -315,6 +331,6 @@ def _measure(step: Callable[[], object]) -> Row:
     return dict(results.get())
 
 
-_ALL = (training_speed, show_attend_tell, layer_cost, long_sources, depth)
+_ALL = (training_speed, speed_against_peers, show_attend_tell, layer_cost, long_sources, depth)
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""

@@ -17,6 +17,7 @@ import alignment_tables
 import components
 import reply_tables
 import special
+import speed_tables
 from components import Page, render, spread, table
 from first_sentence import first_sentence
 from plan import RESULTS, Plan, read_plans
@@ -71,6 +72,7 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
             *special.COMPONENTS,
             *alignment_tables.COMPONENTS,
             *reply_tables.COMPONENTS,
+            *speed_tables.COMPONENTS,
         )
         write_text(out / f"{plan.name}.md", render(page, functions))
 

@@ -261,6 +261,8 @@ def _convert_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, 
 def _convert_union(choices: list[Any], value: Any, path: str) -> Any:
     if len(choices) == 1:
         return convert(choices[0], value, path)
+    if not any(map(dataclasses.is_dataclass, choices)):
+        return _convert_plain_or_word(choices, value, path)
     if not isinstance(value, Mapping):
         raise _wrong_type(path, "a table with a `kind`", value)
     kind = value.get("kind")
@@ -272,6 +274,19 @@ def _convert_union(choices: list[Any], value: Any, path: str) -> Any:
             f"`{path}.kind` must be {one_of(kinds)}, but {given}.{did_you_mean(str(kind), kinds)}"
         )
     return from_dict(member, value, path)
+
+
+def _convert_plain_or_word(choices: list[Any], value: Any, path: str) -> Any:
+    """Convert a value to one of the words of a literal or to the other type, such as a number."""
+    words = [word for choice in choices for word in get_args(choice)]
+    if value in words:
+        return value
+    (plain,) = (choice for choice in choices if get_origin(choice) is not Literal)
+    try:
+        return convert(plain, value, path)
+    except ConfigError:
+        listed = " or ".join([plain.__name__, *(f"'{word}'" for word in words)])
+        raise _wrong_type(path, listed, value) from None
 
 
 def _kinds(cls: Any) -> list[str]:

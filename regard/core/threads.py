@@ -14,6 +14,10 @@ DEFAULTS = {
     # Large tensors are in large pages where the kernel allows it, so that new memory costs fewer
     # page faults: logits of a batch alone have tens of thousands of small pages.
     "THP_MEM_ALLOC_ENABLE": "1",
+    # oneDNN keeps the code of this many operations of different shapes, more than a step of most
+    # models has. By default it keeps 1,024: hundreds of MiB, as few batches of a text have the same
+    # shape.
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
     # Operations that Apple GPUs lack run on the CPU.
     "PYTORCH_ENABLE_MPS_FALLBACK": "1",
 }

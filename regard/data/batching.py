@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -22,13 +22,17 @@ Items = Sequence[Any]
 Rows = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
 AnyBatch = TypeVar("AnyBatch", covariant=True)
 
+DEFAULT_TOKENS = 4096
+"""Maximum number of positions in a batch if it is not set and not measured."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BatchConfig(Config):
     """Settings of batches."""
 
-    max_tokens: int = 4096
-    """Maximum number of positions in a batch, with padding, on the larger side."""
+    max_tokens: int | Literal["auto"] = DEFAULT_TOKENS
+    """Maximum number of positions in a batch, with padding, on the larger side; 'auto' is the
+    largest number that fits into the memory of a GPU, and 4096 on other devices."""
     max_sentences: NonNegative = 0
     """Maximum number of examples in a batch; 0 for no limit."""
     max_length: Annotated[int, AtLeast(3)] = 200
@@ -41,11 +45,18 @@ class BatchConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_tokens < self.max_length:
+        if self.token_budget < self.max_length:
             raise ConfigError(
                 f"`max_tokens` must be at least `max_length` ({self.max_length}), "
                 f"but is {self.max_tokens}."
             )
+
+    @property
+    def token_budget(self) -> int:
+        """Number of `max_tokens`, or the default one if it is measured in training only."""
+        if self.max_tokens == "auto":
+            return max(DEFAULT_TOKENS, self.max_length)
+        return self.max_tokens
 
 
 class Field(Protocol):
@@ -127,6 +138,21 @@ class PairBatches(PlannedBatches[AnyBatch]):
         """Return the number of positions of each target."""
         return lengths_of(targets)
 
+    def with_max_tokens(self, num: int) -> Self:
+        """Return batches of the same examples with another maximum number of positions."""
+        return replace(self, config=replace(self.config, max_tokens=num))
+
+    def largest(self) -> list[AnyBatch]:
+        """Return the batches that need the most memory: with the longest example, and in all."""
+
+        def num_positions(rows: Rows) -> int:
+            longest = self._source_lengths[rows].max() + self._target_lengths[rows].max()
+            return int(longest) * len(rows)
+
+        planned = self.plan(0)
+        longest = max(planned, key=lambda rows: int(self._longer[rows].max()))
+        return [self.stack(rows, 0) for rows in (longest, max(planned, key=num_positions))]
+
     def padding_share(self, number: int = 0) -> float:
         """Return the share of positions, source and target, that are padding."""
         real = padded = 0
@@ -155,7 +181,7 @@ class PairBatches(PlannedBatches[AnyBatch]):
     def _shuffle(self, number: int) -> list[Rows]:
         generator = np.random.default_rng([self.seed, number])
         order = generator.permutation(_rows(len(self.sources)))
-        per_batch = self.config.max_tokens / float(self._longer.mean())
+        per_batch = self.config.token_budget / float(self._longer.mean())
         if self.config.max_sentences:
             per_batch = min(per_batch, self.config.max_sentences)
         size = max(1, round(self.config.pool * per_batch))
@@ -183,7 +209,7 @@ class PairBatches(PlannedBatches[AnyBatch]):
             longest = max(longest, length)
             size = position - start + 1
             # A single example is a batch at any length.
-            if size > 1 and (size > max_size or size * longest > self.config.max_tokens):
+            if size > 1 and (size > max_size or size * longest > self.config.token_budget):
                 batches.append(rows[start:position])
                 start, longest = position, length
         return [*batches, rows[start:]]

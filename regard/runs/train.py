@@ -12,6 +12,7 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import remove_leftovers
 from regard.core.logging import default_logging, logger
+from regard.core.memory import release_memory
 from regard.data.corpus import Corpus, sample
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -32,6 +33,7 @@ from regard.runs.folder import (
     record_changes,
 )
 from regard.runs.lock import FolderLock, FolderWatch
+from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
@@ -121,6 +123,7 @@ def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     task = _open(request, recipe, splits)
     summary = _fit(request, task, splits, loggers=loggers)
     task.model.eval()
+    release_memory()
     if summary.stopped == "interrupted":
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)
@@ -133,8 +136,10 @@ def _fit(
     request: Request, task: Task[Any], splits: Splits, *, loggers: Sequence[Logger]
 ) -> Summary:
     """Train the model of a task; batches and optimiser are freed before the evaluation."""
-    recipe = task.recipe
     batches = task.training_batches(splits.train)
+    if task.recipe.data.batch.max_tokens == "auto":
+        batches = choose_max_tokens(task, batches)
+    recipe = task.recipe
     trainer = Trainer(
         task.model,
         recipe.train,
@@ -256,6 +261,8 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
         )
     given_recipe = recipe if isinstance(request.recipe, BaseRecipe) else None
     task = load_untrained(request.out, device, recipe=given_recipe)
+    if recipe.data.batch.max_tokens == "auto":
+        recipe = with_max_tokens(recipe, task.recipe.data.batch.max_tokens)
     _check_resumed(recipe, task.recipe)
     task.recipe = recipe
     return task

@@ -18,12 +18,14 @@ def checkpoint_blocks(model: nn.Module) -> None:
 
     Blocks are the members of module lists named `blocks`. Only their inputs are kept in memory.
     Random numbers of the recomputation, such as those of dropout, are those of the forward pass, so
-    gradients do not change; neither do the names of weights.
+    gradients do not change; neither do the names of weights. A second call changes nothing.
     """
     blocks = find_blocks(model)
     if not blocks:
         logger.warning("`checkpoint_activations` has no effect: the model has no stack of blocks")
     for block in blocks:
+        if isinstance(block.forward, partial):
+            continue
         contexts = partial(_contexts, block)
         recomputed = partial(checkpoint, block.forward, use_reentrant=False, context_fn=contexts)
         block.forward = recomputed

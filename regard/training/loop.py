@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.core.eager import force_eager
 from regard.core.errors import RegardError
 from regard.core.logging import logger
+from regard.core.memory import release_memory
 from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
@@ -329,12 +330,14 @@ class Trainer:
         """Validate without changing the model, the generator states or the measured throughput."""
         rng = checkpoint.rng_states()
         self._model.eval()
+        release_memory()  # Tensors of a search do not fit into freed blocks of training steps.
         try:
             with torch.no_grad(), force_eager(), self._meter.paused(), self._log_file.validating():
                 return self._validation()
         finally:
             set_training(self._model)
             checkpoint.restore_rng(rng)
+            release_memory()
 
     def _record(self, kind: str, result: Validation) -> None:
         is_best = result.is_best(self.progress)

@@ -42,11 +42,12 @@ def _content(hint: Any, default: Any, classes: dict[str, dict[str, Any]]) -> Any
         # The default is the first kind.
         sections.sort(key=lambda cls: not isinstance(default, cls))
         return {kind: _add(cls, classes) for cls in sections for kind in _kinds(cls)}
-    (plain,) = [member for member in members if member is not type(None)]
-    if plain is bool:
+    if bool in members:
         return [str(default).lower(), str(not default).lower()]
-    if get_origin(plain) is Literal:
-        return list(dict.fromkeys([str(default), *map(str, get_args(plain))]))
+    if words := [
+        word for member in members if get_origin(member) is Literal for word in get_args(member)
+    ]:
+        return list(dict.fromkeys([str(default), *map(str, words)]))
     has_text = default is not None and not isinstance(default, tuple) and str(default)
     return [str(default)] if has_text else []
 

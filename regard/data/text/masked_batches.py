@@ -1,12 +1,12 @@
 """Batches of packed texts with masked tokens."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.batch import move
+from regard.data.batch import move, split_rows
 from regard.data.batching import PairBatches, Rows
 from regard.data.text.masking import Masking
 
@@ -36,6 +36,20 @@ class MaskedBatch:
     def to(self, device: torch.device) -> "MaskedBatch":
         """Return the batch with its values on a device."""
         return move(self, device, "values", "masked_positions", "labels", "is_next")
+
+    def split(self, num_parts: int) -> "list[MaskedBatch]":
+        """Split by texts into at most `num_parts` batches of about the same size."""
+        parts = split_rows(self, num_parts, "values", "mask", "is_next")
+        width, end = self.values.shape[1], 0
+        for number, part in enumerate(parts):
+            start, end = end, end + width * len(part.rows)
+            is_inside = (self.masked_positions >= start) & (self.masked_positions < end)
+            parts[number] = replace(
+                part,
+                masked_positions=self.masked_positions[is_inside] - start,
+                labels=self.labels[is_inside],
+            )
+        return parts
 
 
 @dataclass(eq=False, repr=False)

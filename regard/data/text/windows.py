@@ -104,6 +104,15 @@ class WindowBatch:
         """Return the batch on a device."""
         return WindowBatch(self.tokens.to(device, non_blocking=True))
 
+    @property
+    def rows(self) -> range:
+        """Indexes of the windows in the batch."""
+        return range(len(self.tokens))
+
+    def split(self, num_parts: int) -> "list[WindowBatch]":
+        """Split by windows into at most `num_parts` batches of about the same size."""
+        return [WindowBatch(part) for part in self.tokens.chunk(num_parts)]
+
 
 @dataclass(eq=False, repr=False)
 class Windows(PlannedBatches[WindowBatch]):

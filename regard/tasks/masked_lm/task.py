@@ -250,7 +250,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         Args:
             queries: Texts and positions; consumed lazily.
         """
-        chunks = _batch_queries(queries, self.recipe.data.batch.max_tokens)
+        chunks = _batch_queries(queries, self.recipe.data.batch.token_budget)
         for chunk in track(chunks, "Predicting", size=len):
             values, mask = self.text.stack([ids for ids, _ in chunk])
             width = values.shape[1]

@@ -6,6 +6,7 @@ import pytest
 import reply_tables
 import run as runner
 import special
+import speed_tables
 from plan import RESULTS, check, read_plan, read_plans
 from prepare import STEPS
 from results import read_results
@@ -93,5 +94,5 @@ def test_an_expectation_of_an_unknown_run_is_an_error():
 
 
 def test_components_are_documented():
-    tables = (components, special, reply_tables)
+    tables = (components, special, reply_tables, speed_tables)
     assert all(component.__doc__ for one in tables for component in one.COMPONENTS)

@@ -72,6 +72,8 @@ class PageConfig(Config):
     """The ink."""
     note: str | None = None
     """Footnote."""
+    width: int | Literal["auto"] = 80
+    """Width in characters, or that of the terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,19 @@ def test_plain_values_are_converted_to_settings():
     assert made == PageConfig(
         title="A page", shape=SquareConfig(side=3), margins=(1.0, 2.5), labels=("a", "b")
     )
+
+
+@pytest.mark.parametrize("width", [3, "auto"])
+def test_number_or_a_word_is_read_and_explained(width):
+    made = page(width=width)
+    assert made.width == width
+    assert from_dict(PageConfig, tomllib.loads(explain(made))) == made
+
+
+@pytest.mark.parametrize("width", ["atuo", True, 1.5])
+def test_neither_a_number_nor_the_word_is_refused(width):
+    with pytest.raises(ConfigError, match=r"^`width` must be int or 'auto', but is .*\(\w+\)\.$"):
+        page(width=width)
 
 
 def test_integer_is_converted_to_float():

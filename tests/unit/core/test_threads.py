@@ -18,6 +18,7 @@ def test_environment_is_set_before_torch_is_imported(environment):
     environment["KMP_BLOCKTIME"] = "7"
     threads.set_environment()
     assert environment["GOMP_SPINCOUNT"] == "1000"
+    assert environment["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
     assert environment["KMP_BLOCKTIME"] == "7"  # set by the user
 
 

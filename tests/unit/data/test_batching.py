@@ -41,6 +41,31 @@ def test_the_number_of_sentences_can_be_limited():
     assert max(map(len, rows(build(BatchConfig(max_sentences=7))))) == 7
 
 
+def test_largest_batches_have_the_longest_example_and_the_most_positions():
+    batches = build()
+    longest, most = batches.largest()
+    every = list(batches.epoch(0))
+
+    def size(batch):
+        return batch.source.numel() + batch.target.numel()
+
+    def length(batch):
+        return max(batch.source.shape[1], batch.target.shape[1])
+
+    assert length(longest) == max(map(length, every))
+    assert size(most) == max(map(size, every))
+
+
+def test_other_budget_keeps_the_examples_and_settings():
+    batches = build(BatchConfig(max_tokens="auto", max_length=30)).with_max_tokens(100)
+    assert batches.config == BatchConfig(max_tokens=100, max_length=30)
+    assert rows(batches) == rows(build(batches.config))
+
+
+def test_automatic_budget_is_the_default_until_it_is_measured():
+    assert rows(build(BatchConfig(max_tokens="auto"))) == rows(build(BatchConfig()))
+
+
 def test_an_example_longer_than_the_budget_is_a_batch_by_itself():
     batches = build(sources=[[4] * 150, [4], [4]], targets=[[5], [5], [5]])
     assert sorted(map(len, rows(batches))) == [1, 2]

@@ -157,3 +157,13 @@ def test_end_is_written_to_the_training_log(tmp_path):
 def test_data_without_a_batch_is_refused(tmp_path):
     with pytest.raises(DataError, match="has no batches. Is the file empty"):
         Bench(tmp_path, SHORT, batches=Batches(sizes=()))
+
+
+def test_freed_memory_is_released_before_and_after_each_validation(tmp_path, monkeypatch):
+    events = []
+    monkeypatch.setattr(loop, "release_memory", lambda: events.append("release"))
+    bench = Bench(tmp_path, replace(SHORT, max_epochs=2))
+    validate = bench.trainer._validation
+    bench.trainer._validation = lambda: (events.append("validate"), validate())[1]
+    bench.run()
+    assert events == ["release", "validate", "release"] * 2

@@ -90,3 +90,15 @@ def test_a_batch_is_moved_without_its_mask(field):
         moved.is_next.device.type,
     } == {"meta"}
     assert moved.mask.device.type == "cpu"
+
+
+@pytest.mark.parametrize("num", [2, 3, 100])
+def test_parts_of_a_batch_restore_its_texts_and_keep_its_labels(field, num):
+    for batch in build(field, is_next=[True] * len(SEQUENCES)).epoch(0):
+        parts = batch.split(num)
+        found = {}
+        for part in parts:
+            found |= restore(part)
+        assert found == restore(batch)
+        assert torch.equal(torch.cat([part.labels for part in parts]), batch.labels)
+        assert [len(part.is_next) for part in parts] == [len(part.rows) for part in parts]

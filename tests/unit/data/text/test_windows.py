@@ -70,3 +70,10 @@ def test_text_shorter_than_a_window_is_refused():
 def test_sizes_have_limits(name):
     with pytest.raises(ConfigError, match=f"`{name}` must be at least 1, but is 0"):
         windows(**{name: 0})
+
+
+def test_batch_of_windows_is_split_in_order():
+    (batch, *_) = windows(num_windows=5).epoch(0)
+    parts = batch.split(2)
+    assert [len(part.rows) for part in parts] == [3, 2]
+    assert torch.equal(torch.cat([part.tokens for part in parts]), batch.tokens)
