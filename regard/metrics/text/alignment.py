@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
 from regard.core.files import write_text
+from regard.core.regular_files import check_regular
 from regard.metrics.result import Result
 
 Link = tuple[int, int]
@@ -56,6 +57,7 @@ def read_pharaoh(path: Path, *, offset: int = 0) -> tuple[list[set[Link]], list[
     Returns:
         The sure links of each pair, and the possible links of each pair.
     """
+    check_regular(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
