@@ -102,6 +102,9 @@ def _explain(error: Exception) -> str | None:
         return f"A text or a file name is not valid Unicode: {error}. Convert or rename it."
     if isinstance(error, OSError):
         return _explain_os_error(error)
+    if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop"):
+        # `Path.resolve` before Python 3.13.
+        return _explain_os_error(OSError(errno.ELOOP, f"{error}"))
     if found := _RUST_ERROR.search(str(error)):
         number = int(found[1])
         return _explain_os_error(OSError(number, os.strerror(number)))

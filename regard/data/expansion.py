@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.core.errors import DataError
 
-FREE_BYTES = 64 << 20
+FREE_BYTES = 16 << 20
 """Size up to which compressed data may expand by any factor."""
 
 MAX_RATIO = 100
