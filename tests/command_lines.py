@@ -4,25 +4,14 @@ import gzip
 import os
 import random
 import socket
+from pathlib import Path
 
 from regard.core.files import write_json
 
 VALUES = (
     ("", "0", "-1", "3", "1e9", "99999999999999999999", "nan", "inf", "1.5", "true", "None")
-    + (
-        "é",
-        "\udcff",
-        "a" * 300,
-        "../..",
-        "/dev/null",
-        "/dev/full",
-        "/proc/x",
-        "-",
-        "--",
-        "=",
-        "a,b",
-    )
-    + ("[1, 2", "{", '"', "\x1b[31m", "a\nb", "cpu", "cuda", "bleu", "source,target", "*")
+    + ("é", "\udcff", "a" * 300, "../..", "/dev/null", "/dev/full", "/proc/x", "-", "--", "=")
+    + ("a,b", "[1, 2", "{", '"', "\x1b[31m", "a\nb", "cpu", "cuda", "bleu", "source,target", "*")
 )
 """Values of options and overrides."""
 
@@ -92,11 +81,18 @@ def write_files(folder):
     return [*FILES, *others, "pairs.tsv/below", "missing.tsv", "a/b.txt"]
 
 
+SMALL = {"int": ("1", "2", "3", "0", "-1"), "float": ("1", "0.5", "0", "-1", "nan")}
+"""Values of options by the type of the option."""
+
+OUTPUTS = ("new.png", "new.npy", "new.tsv", "new.html", "new/folder", "pairs.tsv/below", "folder")
+"""Values of `--out`."""
+
+
 class CommandLines:
-    """Command lines by a seed."""
+    """Command lines by a seed, most of which are nearly right."""
 
     def __init__(self, commands, *, runs, files):
-        """Take the commands by name, run folders and files that exist, and names of others."""
+        """Take the commands by name, run folders, and names of files."""
         self._commands = commands
         self._runs, self._files = runs, files
 
@@ -106,39 +102,53 @@ class CommandLines:
         name = chance.choice(list(self._commands))
         words = name.split()
         params = self._commands[name].params
-        for param in params:
-            if param.param_type_name == "argument":
-                words += self._argument(param, chance)
+        arguments = [param for param in params if param.param_type_name == "argument"]
+        for param in arguments:
+            words += self._argument(param, chance)
         options = [param for param in params if param.param_type_name == "option"]
-        for param in chance.sample(options, k=min(len(options), chance.choice((0, 1, 1, 2, 3)))):
+        chosen = chance.sample(options, k=min(len(options), chance.choice((0, 0, 1, 1, 2))))
+        for param in {*chosen, *(param for param in options if param.required)}:
             words.append(chance.choice(param.opts))
             if not (param.is_flag or param.count):
                 words.append(self._value(param, chance))
-        if chance.random() < 0.3:
-            words.append(f"{chance.choice(SETTINGS)}={chance.choice(VALUES)}")
-        if chance.random() < 0.1:
+        takes_settings = any("key=value" in (param.metavar or "") for param in arguments)
+        if chance.random() < (0.5 if takes_settings else 0.02):
+            number = chance.choice(("1", "2", "0", "-1", "x", *VALUES))
+            words.append(f"{chance.choice(SETTINGS)}={number}")
+        if chance.random() < 0.05:
             words.insert(chance.randrange(len(words) + 1), chance.choice(VALUES))
         return words, chance.choice(("", "a b c\n", "a b\n\xff\n", "\n\n", LINES))
 
     def _argument(self, param, chance):
-        if chance.random() < 0.05:
+        metavar = param.metavar or param.name
+        if "RUN" in metavar:
+            return [self._run(chance) for _ in range(2 if param.nargs == -1 else 1)]
+        if metavar.startswith("[") and chance.random() < 0.5:
             return []
-        if param.name.startswith("run"):
-            number = chance.choice((1, 1, 1, 2)) if param.nargs == -1 else 1
-            return [self._run(chance) for _ in range(number)]
-        return [self._source(chance) for _ in range(chance.choice((1, 1, 1, 2)))]
+        if "RECIPE" in metavar:
+            return [chance.choice(("cho2014", "recipe.toml", "latin.toml", self._run(chance)))]
+        return [self._source(chance)]
 
     def _run(self, chance):
-        return chance.choice(self._runs if chance.random() < 0.8 else (*self._files, *VALUES))
+        return chance.choice(self._runs if chance.random() < 0.95 else (*self._files, *VALUES))
 
     def _source(self, chance):
         kind = chance.random()
-        return chance.choice(self._files if kind < 0.7 else DATA_SETS if kind < 0.9 else VALUES)
+        if kind < 0.25:
+            return "pairs.tsv"
+        if kind < 0.5:
+            run = Path(chance.choice(self._runs))
+            return chance.choice((f"{run.parent}/test.jsonl", f"{run}/test.jsonl", str(run.parent)))
+        return chance.choice(self._files if kind < 0.85 else (*DATA_SETS, *VALUES))
 
     def _value(self, param, chance):
-        if "run" in (param.metavar or "").lower() or param.name in ("rerank", "init_from"):
-            return self._run(chance)
         kind = chance.random()
-        if param.name == "out" and kind < 0.5:
-            return chance.choice(("new.png", "new.npy", "new.tsv", "new/folder", "pairs.tsv/below"))
-        return chance.choice(self._files if kind < 0.4 else VALUES)
+        if "RUN" in (param.metavar or "") or param.name == "rerank":
+            return self._run(chance)
+        if param.name == "out" and kind < 0.8:
+            return chance.choice(OUTPUTS)
+        if param.type.name in SMALL and kind < 0.8:
+            return chance.choice(SMALL[param.type.name])
+        if param.name == "device":
+            return chance.choice(("cpu", "cpu", "cpu:3", "x"))
+        return self._source(chance) if kind < 0.4 else chance.choice(VALUES)
