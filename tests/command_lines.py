@@ -81,8 +81,8 @@ def write_files(folder):
     return [*FILES, *others, "pairs.tsv/below", "missing.tsv", "a/b.txt"]
 
 
-SMALL = {"int": ("1", "2", "3", "0", "-1"), "float": ("1", "0.5", "0", "-1", "nan")}
-"""Values of options by the type of the option."""
+NUMBERS = ("1", "1", "2", "3", "0", "-1", "0.5")
+"""Values that fit most options."""
 
 OUTPUTS = ("new.png", "new.npy", "new.tsv", "new.html", "new/folder", "pairs.tsv/below", "folder")
 """Values of `--out`."""
@@ -147,8 +147,8 @@ class CommandLines:
             return self._run(chance)
         if param.name == "out" and kind < 0.8:
             return chance.choice(OUTPUTS)
-        if param.type.name in SMALL and kind < 0.8:
-            return chance.choice(SMALL[param.type.name])
         if param.name == "device":
             return chance.choice(("cpu", "cpu", "cpu:3", "x"))
-        return self._source(chance) if kind < 0.4 else chance.choice(VALUES)
+        if kind < 0.6:
+            return chance.choice(NUMBERS)
+        return self._source(chance) if kind < 0.8 else chance.choice(VALUES)
