@@ -141,8 +141,12 @@ def read_json(path: Path) -> Any:
 
 def append_json_line(path: Path, value: Any) -> None:
     """Append one line to a JSON-lines file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    except OSError as error:
+        error.filename = str(path)  # An error of writing, such as a full disk, names no file.
+        raise
 
 
 def read_json_lines(path: Path) -> list[Any]:
