@@ -50,7 +50,7 @@ FILES = {
     "damaged.tsv.gz": gzip.compress(LINES.encode())[:-9],
     "pairs.tsv.gz": gzip.compress(LINES.encode()),
     "image.png": b"\x89PNG\r\n\x1a\n" + b"\0" * 40,
-    "sound.wav": b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\1\0\xff\xff\xff\xff\xff\x7f" + b"\0" * 40,
+    "tone.wav": b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\1\0\xff\xff\xff\xff\xff\x7f" + b"\0" * 40,
     "images.zip": b"PK\x03\x04" + b"\0" * 60,
     "postscript.png": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage\n",
     "recipe.toml": b"task = 'generation'\n[train]\nmax_steps = 'many'\n",

@@ -21,18 +21,18 @@ MAX_NAME = 200
 REMEDIES = {
     errno.ENOSPC: "Free some space.",
     errno.EDQUOT: "Free some space, or write to another disk.",
-    errno.EACCES: "Change its permissions, or choose another place.",
-    errno.EPERM: "Change its permissions, or choose another place.",
-    errno.EROFS: "Choose another place.",
+    errno.EACCES: "Change its permissions, or choose another folder.",
+    errno.EPERM: "Change its permissions, or choose another folder.",
+    errno.EROFS: "Choose another folder.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
-    errno.ENOTDIR: "A part of its path is a file; choose another place.",
+    errno.ENOTDIR: "A part of its path is a file; choose another folder.",
     errno.EISDIR: "Name a file.",
     errno.ENOENT: "Check its name.",
     errno.EEXIST: "Choose another name.",
     errno.ELOOP: "Its links form a circle; remove one.",
     errno.EMFILE: "Allow more open files: `ulimit -n 4096`.",
 }
-"""What to do about errors of input and output, by their number."""
+"""Remedies for errors of input and output, by their number."""
 
 # Libraries in Rust, such as safetensors and tokenizers, raise other classes with this text.
 _RUST_ERROR = re.compile(r"\(os error (\d+)\)")

@@ -34,7 +34,7 @@ def _clean_character(character: str) -> str:
 
 
 class CleanStream:
-    """A terminal that gets text without control characters, whoever prints it.
+    """A terminal to which all code prints text without control characters.
 
     Code that sends its own control sequences, for colours or progress lines, cleans the text in
     between and writes to `unfiltered` of the stream.

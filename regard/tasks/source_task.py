@@ -106,15 +106,25 @@ class EncoderTask(SourceTask[AnyRecipe]):
 
     def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of the source field, truncated to the encoder's limit."""
-        items: Sequence[Any] = self.read_sources(sources)
-        max_length = self.max_source_length
-        if self.source_field.text is not None:
-            max_trained = self.recipe.data.batch.max_length
-            items = limit_texts(items, max_trained, noun="texts", shorten=self.shorten_item)
+        items, max_length = self.limit_sources(self.read_sources(sources)), self.max_source_length
         message = "shortened %s of %s texts to %d tokens, the learned positions of the encoder"
         if not max_length or not warn_if_long(items, max_length, message):
             return [*items]
         return [self.shorten_item(item, max_length) for item in items]
+
+    def limit_sources(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return sources, of which very long texts are truncated."""
+        if self.source_field.text is None:
+            return items
+        limit = self.recipe.data.batch.max_length
+        return limit_texts(items, limit, noun="sources", shorten=self.shorten_item)
+
+    def limit_pairs(
+        self, sources: Sequence[Any], targets: Sequence[list[int]]
+    ) -> tuple[Sequence[Any], Sequence[list[int]]]:
+        """Return sources and target texts, of which very long texts are truncated."""
+        limit = self.recipe.data.batch.max_length
+        return self.limit_sources(sources), limit_texts(targets, limit, noun="targets")
 
     def shorten_item(self, item: Any, max_length: int) -> Any:
         """Truncate an item to `max_length` positions."""

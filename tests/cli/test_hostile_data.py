@@ -266,7 +266,7 @@ class TestLongTexts:
     def test_are_truncated_by_embed(self, regard, tiny_run, long, tmp_path):
         result = regard("embed", tiny_run.folder, long, "--out", tmp_path / "v.npy")
         assert result.code == 0
-        assert "truncated 1 of 2 texts to 250 tokens" in result.err
+        assert "truncated 1 of 2 sources to 250 tokens" in result.err
 
     def test_are_truncated_by_language_models(self, regard, task_run, tmp_path):
         run = task_run("language_model")

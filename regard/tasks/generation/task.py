@@ -52,7 +52,7 @@ from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.generation.unknown import warn_of_unknown_tokens
 from regard.tasks.metrics import LOSS, PERPLEXITY, measure, to_objective
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask, limit_texts, warn_if_long
+from regard.tasks.source_task import EncoderTask, warn_if_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.losses import Loss
 from regard.training.validation import Validation
@@ -193,13 +193,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
-        sources, targets = encode_pairs(examples, source=self.source, target=self.target)
-        limit = self.recipe.data.batch.max_length
-        if self.source.text is not None:
-            sources = limit_texts(sources, limit, noun="sources", shorten=self.source.shorten)
-        targets = limit_texts(targets, limit, noun="targets")
-        batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
-        return list(batches.epoch(0))
+        pairs = encode_pairs(examples, source=self.source, target=self.target)
+        sources, targets = self.limit_pairs(*pairs)
+        return list(self.pair_batches(sources, targets, config=config, is_shuffled=False).epoch(0))
 
     def loss(self, batch: Batch) -> Loss:
         """Compute the cross entropy of the next token, plus the auxiliary losses of the model."""
