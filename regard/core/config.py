@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.core.errors import ConfigError
-from regard.core.regular_files import check_regular
+from regard.core.files import check_regular
 from regard.core.tables import did_you_mean, nearest, one_of
 
 Settings = TypeVar("Settings")

@@ -9,10 +9,10 @@ from typing import Any
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.groups import group, group_arriving
 from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
+from regard.runs.groups import group, group_arriving
 from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task

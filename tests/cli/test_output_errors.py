@@ -1,4 +1,4 @@
-"""Places that cannot be written or read: one line, exit code 2."""
+"""Paths that cannot be written or read: one line, exit code 2."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ LONG = "n" * 300
 
 
 @pytest.fixture
-def places(tmp_path, monkeypatch):
-    """Names of places that cannot be written, by what is wrong with them."""
+def unwritable(tmp_path, monkeypatch):
+    """Names of paths that cannot be written, by what is wrong with them."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("a\tb\n", encoding="utf-8")
     (tmp_path / "circle").symlink_to("circle")
@@ -24,15 +24,15 @@ def places(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["below a file", "long", "read-only", "circle"])
-def test_run_folder_that_cannot_be_written_is_refused_in_one_line(refused, places, pairs, kind):
-    message = refused("train", pairs, "--out", places[kind], "train.max_steps=1", "-q")
-    assert places[kind].rpartition("/")[0] in message
+def test_run_folder_that_cannot_be_written_is_refused_in_one_line(refused, unwritable, pairs, kind):
+    message = refused("train", pairs, "--out", unwritable[kind], "train.max_steps=1", "-q")
+    assert unwritable[kind].rpartition("/")[0] in message
 
 
 @pytest.mark.parametrize("kind", ["below a file", "long", "read-only", "circle"])
 @pytest.mark.parametrize("command", ["embed", "compare", "links", "predict"])
 def test_output_that_cannot_be_written_is_refused_in_one_line(
-    refused, places, pairs, tiny_run, command, kind
+    refused, unwritable, pairs, tiny_run, command, kind
 ):
     suffix = {"embed": ".npy", "compare": ".html"}.get(command, "")
     words = {
@@ -41,7 +41,7 @@ def test_output_that_cannot_be_written_is_refused_in_one_line(
         "links": ("data", "links", pairs),
         "predict": ("predict", tiny_run.folder, pairs),
     }[command]
-    assert refused(*words, "--out", places[kind] + suffix, "-q")
+    assert refused(*words, "--out", unwritable[kind] + suffix, "-q")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from regard.core.errors import DataError
-from regard.core.regular_files import check_regular
+from regard.core.files import check_regular
 from regard.data.expansion import open_gzip
 from regard.data.formats import HEAD_BYTES, check_is_text
 

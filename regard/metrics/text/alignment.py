@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.core.files import write_text
-from regard.core.regular_files import check_regular
+from regard.core.files import check_regular, write_text
 from regard.metrics.result import Result
 
 Link = tuple[int, int]

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.errors import DataError
-from regard.core.files import replacing
-from regard.core.regular_files import check_regular
+from regard.core.files import check_regular, replacing
 
 PRECISION = 24
 """Frequencies of a table sum to 2 ** PRECISION."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.groups import PAUSE_SECONDS
 from regard.data.image.field import ImageConfig
+from regard.runs.groups import PAUSE_SECONDS
 from regard.runs.predict import (
     PredictionPipeline,
     PredictOptions,
