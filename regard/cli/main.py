@@ -2,16 +2,14 @@
 
 import gc
 import logging
-import os
 import sys
 from typing import Annotated, Any
 
 import typer
 
 import regard
+from regard.cli.boundary import boundary, prepare_streams
 from regard.cli.commands import Command, Group, add_common_options
-from regard.cli.errors import UsageError, usage_message
-from regard.core.errors import RegardError
 from regard.core.logging import log_to
 from regard.core.tables import resolve
 
@@ -83,35 +81,14 @@ class Commands(Group):
                 self.write_commands(ctx, formatter, list(names))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options before the command; a usage error is one line, with exit code 2."""
-        try:
+        """Parse the options before the command."""
+        with boundary():
             return super().parse_args(ctx, args)
-        except UsageError as error:
-            raise _refuse(usage_message(error)) from None
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; a `RegardError` is printed as one line, with exit code 2."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except RegardError as error:
-            raise _refuse(str(error)) from None
-        except UsageError as error:
-            raise _refuse(usage_message(error)) from None
-        except KeyboardInterrupt:
-            print("regard: interrupted.", file=sys.stderr)
-            raise typer.Exit(130) from None
-        except BrokenPipeError:
-            # The reader closed standard output, as `head` does; this is not an error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        return result
-
-
-def _refuse(message: str) -> typer.Exit:
-    """Print an error, and return the exception that ends the command with exit code 2."""
-    print(f"regard: {message}", file=sys.stderr)
-    return typer.Exit(2)
+        """Run a command."""
+        with boundary():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -146,4 +123,5 @@ def main() -> None:
     """Run the command line."""
     # Imports create hundreds of thousands of permanent objects; collect garbage less often.
     gc.set_threshold(100_000)
+    prepare_streams()
     app(prog_name="regard")

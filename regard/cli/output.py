@@ -1,6 +1,7 @@
 """Output shared by commands: JSON, scores, tables, files, and how to resume."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -11,8 +12,11 @@ import typer
 from regard.core.errors import ConfigError
 from regard.core.files import replacing
 from regard.core.logging import logger
+from regard.core.terminal import clean, unfiltered
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from regard.metrics.result import Result
     from regard.tasks.evaluation import Evaluation
 
@@ -35,15 +39,22 @@ def print_results(results: "Iterable[Result]", *, title: str = "") -> None:
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
     """Print a table of numbers; the first column holds the names of the rows."""
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=None)
+    table = Table(title=Text(clean(title)) if title else None, title_justify="left", box=None)
     for number, name in enumerate(head):
-        table.add_column(name, justify="right" if number else "left")
+        table.add_column(Text(clean(name)), justify="right" if number else "left")
     for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    build_console().print(table)
+
+
+def build_console() -> "Console":
+    """Return a console for colours on standard output; what it prints must be clean."""
+    from rich.console import Console
+
+    return Console(file=unfiltered(sys.stdout))
 
 
 def print_evaluation(evaluation: "Evaluation", *, max_rows: int = 10) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.core.errors import ConfigError
+from regard.core.files import check_regular
 from regard.core.tables import did_you_mean, nearest, one_of
 
 Settings = TypeVar("Settings")
@@ -146,6 +147,7 @@ def flatten(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raise `ConfigError` if it is missing or invalid."""
+    check_regular(path)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

@@ -12,6 +12,9 @@ from regard.core.threads import num_cores
 
 Precision = Literal["auto", "fp32", "bf16"]
 
+MAX_THREADS = 1_024
+"""Maximum number of threads; torch accepts more, and fails when it starts them."""
+
 ACCELERATORS = ("cuda", "xpu", "mps")
 """Types of devices named in messages; those of extensions of torch are found as well."""
 
@@ -64,8 +67,8 @@ def _why_missing(kind: str) -> str:
 
 def set_threads(num: int) -> None:
     """Set the number of threads of a torch operation on the CPU."""
-    if num < 1:
-        raise ConfigError(f"`threads` must be at least 1, but is {num}.")
+    if not 1 <= num <= MAX_THREADS:
+        raise ConfigError(f"`threads` must be 1 to {MAX_THREADS:,}, but is {num}.")
     torch.set_num_threads(num)
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+
+_SPECIAL_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+"""Kinds of files from which reading could wait or run forever."""
 
 
 @contextmanager
@@ -141,8 +150,12 @@ def read_json(path: Path) -> Any:
 
 def append_json_line(path: Path, value: Any) -> None:
     """Append one line to a JSON-lines file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    except OSError as error:
+        error.filename = str(path)  # An error of writing, such as a full disk, names no file.
+        raise
 
 
 def read_json_lines(path: Path) -> list[Any]:
@@ -169,3 +182,20 @@ def sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def find_special_kind(path: str | Path) -> str:
+    """Return what a path is if reading it could wait or run forever; empty for all others."""
+    try:
+        return _SPECIAL_KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
+    except (OSError, ValueError):
+        return ""
+
+
+def check_regular(path: str | Path) -> None:
+    """Raise `DataError` for a pipe, a device or a socket, without opening it."""
+    if kind := find_special_kind(path):
+        raise DataError(
+            f"{path} is {kind}, but must be a file: data may be read several times. Save it to a "
+            "file first, or give `-` for standard input where a command reads it."
+        )

@@ -13,6 +13,7 @@ from multiprocessing import parent_process
 from typing import Any, Protocol, TextIO, TypeVar
 
 from regard.core.logging import is_first_process, logger
+from regard.core.terminal import clean, unfiltered
 
 Item = TypeVar("Item")
 
@@ -64,11 +65,11 @@ class Terminal:
         if not self._is_visible:
             logger.addFilter(self._erase)
             self._is_visible = True
-        self._print(f"\r{line}\x1b[K")
+        self._print(f"\r{clean(line)}\x1b[K")
 
     def write(self, line: str) -> None:
         """Write a permanent line above."""
-        self._print(f"\r{line}\x1b[K\n")
+        self._print(f"\r{clean(line)}\x1b[K\n")
 
     def clear(self) -> None:
         """Remove the line."""
@@ -134,7 +135,7 @@ def find_screen() -> Screen | None:
     if _is_notebook():
         return Notebook()
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return Terminal(sys.stderr)
+        return Terminal(unfiltered(sys.stderr))
     return None
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from regard.core.errors import DataError
+from regard.core.files import check_regular
+from regard.data.expansion import check_member
 
 
 def find_archive(reference: str) -> tuple[str, str] | None:
@@ -33,9 +35,12 @@ def exists(reference: str) -> bool:
 
 def open_bytes(reference: str, *, what: str) -> BinaryIO:
     """Open a file, or a member of a `.zip` file; `what` names it in errors."""
+    check_regular(reference)
     try:
         if member := find_archive(reference):
-            return io.BytesIO(_archive(member[0]).read(member[1]))
+            archive, name = _archive(member[0]), member[1]
+            check_member(reference, archive.getinfo(name))
+            return io.BytesIO(archive.read(name))
         return cast(BinaryIO, Path(reference).open("rb"))
     except FileNotFoundError:
         raise DataError(f"{reference} does not exist.") from None

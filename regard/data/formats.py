@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from regard.core.errors import DataError
+from regard.core.files import find_special_kind
 from regard.core.tables import with_article
 
 HEAD_BYTES = 32
@@ -135,7 +136,9 @@ def is_installed(package: str) -> bool:
 
 
 def read_head(path: str | Path) -> bytes:
-    """Return the first bytes of a file; nothing if it cannot be read."""
+    """Return the first bytes of a file; nothing if it cannot be read, or is a pipe or a device."""
+    if find_special_kind(path):
+        return b""
     try:
         with open(path, "rb") as file:
             return file.read(HEAD_BYTES)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, style
-from regard.plots.inputs import check_weights, clean, label
+from regard.plots.inputs import check_weights, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

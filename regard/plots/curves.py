@@ -11,8 +11,9 @@ from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatt
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, series_color, style, to_svg
-from regard.plots.inputs import Points, clean
+from regard.plots.inputs import Points
 
 _LEGEND_COLUMNS = 4
 _MARKERS = "os^Dv*"

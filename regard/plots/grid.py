@@ -11,8 +11,9 @@ from rich.cells import cell_len
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, series_color, style, to_svg
-from regard.plots.inputs import MAX_SIDE, Pixels, check_image, clean, resize_image
+from regard.plots.inputs import MAX_SIDE, Pixels, check_image, resize_image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

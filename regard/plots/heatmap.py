@@ -12,9 +12,10 @@ from rich.cells import cell_len
 
 from regard.core.errors import DataError
 from regard.core.files import write_text
+from regard.core.terminal import clean
 from regard.plots import figure
 from regard.plots.html import page
-from regard.plots.inputs import Markup, check_weights, clean, escape, find_vmax, label
+from regard.plots.inputs import Markup, check_weights, escape, find_vmax, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

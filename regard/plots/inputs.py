@@ -1,7 +1,6 @@
 """Inputs of plots: escaped labels, checked weights, resized images."""
 
 import html
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, NewType
 
@@ -11,6 +10,7 @@ from PIL import Image
 from rich.cells import cell_len, set_cell_size
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 
 Markup = NewType("Markup", str)
 """HTML or SVG in which all text from users is escaped."""
@@ -28,15 +28,6 @@ MAX_SIDE = 168
 """Longest side of an image in a plot, in pixels; limits the file size."""
 
 _TINY = 64
-
-
-def clean(text: object) -> str:
-    """Return a value as text that is safe in a terminal and in XML.
-
-    Control characters could move the cursor or break the page, and lone surrogates cannot be
-    encoded; each becomes a replacement character. Line breaks and tabs become spaces.
-    """
-    return "".join(map(_clean_character, str(text)))
 
 
 def escape(text: object) -> Markup:
@@ -116,14 +107,6 @@ def resize_image(pixels: Pixels) -> Pixels:
         return pixels.repeat(factor, axis=0).repeat(factor, axis=1)
     size = (max(1, round(width * MAX_SIDE / longest)), max(1, round(height * MAX_SIDE / longest)))
     return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
-
-
-def _clean_character(character: str) -> str:
-    if character in "\n\t\r":
-        return " "
-    # Cc: control; Cs: surrogate; Cn: unassigned, including U+FFFE and U+FFFF, invalid in XML.
-    is_harmful = unicodedata.category(character) in ("Cc", "Cs", "Cn")
-    return "\N{REPLACEMENT CHARACTER}" if is_harmful else character
 
 
 if __name__ == "__main__":

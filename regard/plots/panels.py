@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.curves import plot_line
 from regard.plots.figure import COLORS, style
-from regard.plots.inputs import Points, clean
+from regard.plots.inputs import Points
 
 _WIDTH, _HEIGHT = 9.6, 2.7
 _LEGEND_COLUMNS = 5

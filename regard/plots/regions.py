@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, style, to_svg
-from regard.plots.inputs import clean
 
 CLASS_COLORS = COLORS[:2]
 CLASS_MARKERS = "os"

@@ -10,8 +10,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, series_color, style, to_svg
-from regard.plots.inputs import Points, clean, label
+from regard.plots.inputs import Points, label
 
 MARKERS = "o^sDv*"
 """Markers of points, by index."""

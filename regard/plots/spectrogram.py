@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from rich.text import Text
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots import figure, terminal
-from regard.plots.inputs import Pixels, check_weights, clean, find_vmax, label
+from regard.plots.inputs import Pixels, check_weights, find_vmax, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

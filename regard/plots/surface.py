@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, series_color, style
-from regard.plots.inputs import Points, clean
+from regard.plots.inputs import Points
 
 _WIDTH = 9.6
 _NUM_POINTS = 48

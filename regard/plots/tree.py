@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, style
-from regard.plots.inputs import clean, label
+from regard.plots.inputs import label
 
 Status = Literal["result", "kept", "pruned"]
 

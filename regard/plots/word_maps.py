@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import style, to_svg
-from regard.plots.inputs import check_weights, clean, find_vmax, label
+from regard.plots.inputs import check_weights, find_vmax, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

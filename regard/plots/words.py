@@ -8,8 +8,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.figure import COLORS, series_color, style
-from regard.plots.inputs import clean, label
+from regard.plots.inputs import label
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.95, 0.36
 _WORD_WIDTH = 1.25

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
+from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
+from regard.runs.groups import group, group_arriving
 from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task
 from regard.tasks.prediction import Prediction
-from regard.tasks.reading import drop_unreadable
+from regard.tasks.reading import drop_unreadable, find_modality
 from regard.tasks.recipe import BaseDataConfig
 from regard.tasks.search import search_with
 
@@ -117,25 +118,51 @@ class PredictionPipeline:
             predict = partial(predict, search=search, prefix=options.prefix)
         self._predict = predict
 
-    def __call__(self, sources: Iterable[str]) -> Iterator[SourcePredictions]:
-        """Yield the predictions of each source; unreadable sources have none."""
-        if self.options.chunk_seconds is not None:
-            paths, seconds = list(sources), self.options.chunk_seconds
-            transcripts = transcribe_all(self.task, paths, seconds=seconds, search=self.search)
-            for source, segments in zip(paths, transcripts, strict=True):
-                yield SourcePredictions(source, segments=segments)
-            return
-        remaining, numbers, num_done = iter(sources), count(1), 0
-        while group := list(islice(remaining, NUM_SOURCES)):
-            is_only = num_done == 0 and len(group) < NUM_SOURCES
-            with with_label("" if is_only else f"{num_done + 1:,}–{num_done + len(group):,}"):
-                predicted = predict_readable(self._predict, group, config=self.task.recipe.data)
-            num_done += len(group)
-            for source, predictions, number in zip(group, predicted, numbers, strict=False):
-                if self.options.image_folder is not None:
-                    path = self.options.image_folder / f"{number:05}-{Path(source).stem}.png"
-                    predictions = [_save_image(prediction, path) for prediction in predictions]
-                yield SourcePredictions(source, predictions)
+    def __call__(
+        self, sources: Iterable[str], *, is_live: bool = False
+    ) -> Iterator[SourcePredictions]:
+        """Yield the predictions of each source; unreadable sources have none.
+
+        Args:
+            sources: The sources, of which only a group is in memory at a time.
+            is_live: Whether sources arrive one after another, as from a pipe or a terminal. Then
+                those that have arrived are predicted after a short pause.
+        """
+        groups = group_arriving(sources, NUM_SOURCES) if is_live else group(sources, NUM_SOURCES)
+        num_done, errors = 0, []
+        for taken in groups:
+            is_only = num_done == 0 and len(taken) < NUM_SOURCES
+            with with_label("" if is_only else f"{num_done + 1:,}–{num_done + len(taken):,}"):
+                try:
+                    results = self._predict_group(taken, first=num_done + 1)
+                except DataError as error:
+                    # Unreadable files must not keep those that arrive later from prediction.
+                    if not is_live or find_modality(self.task.recipe.data).medium is None:
+                        raise
+                    logger.warning("%s", error)
+                    errors += [error] * len(taken)
+                    results = [SourcePredictions(source) for source in taken]
+            num_done += len(taken)
+            yield from results
+        if errors and len(errors) == num_done:
+            raise errors[0]
+
+    def _predict_group(self, sources: list[str], *, first: int) -> list[SourcePredictions]:
+        """Return the predictions of several sources; `first` is the number of the first one."""
+        if (seconds := self.options.chunk_seconds) is not None:
+            transcripts = transcribe_all(self.task, sources, seconds=seconds, search=self.search)
+            return [
+                SourcePredictions(source, segments=segments)
+                for source, segments in zip(sources, transcripts, strict=True)
+            ]
+        predicted = predict_readable(self._predict, sources, config=self.task.recipe.data)
+        results = []
+        for number, (source, found) in enumerate(zip(sources, predicted, strict=True), first):
+            if self.options.image_folder is not None:
+                path = self.options.image_folder / f"{number:05}-{Path(source).stem}.png"
+                found = [_save_image(prediction, path) for prediction in found]
+            results.append(SourcePredictions(source, found))
+        return results
 
 
 def predict_readable(

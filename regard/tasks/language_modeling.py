@@ -41,7 +41,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
-from regard.tasks.source_task import EncoderTask
+from regard.tasks.source_task import EncoderTask, limit_texts
 from regard.training.losses import Loss
 from regard.training.validation import Validation
 
@@ -218,7 +218,12 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         at_least("nbest", num_best, 1)
         require_list(sources, "sources")
         config = search or self.search
-        prompts = self.text.read_all([source + prefix for source in sources])
+        prompts = limit_texts(
+            self.text.read_all([source + prefix for source in sources]),
+            self.recipe.data.window,
+            noun="texts",
+            shorten=self.shorten_item,
+        )
         predictions: dict[int, list[Prediction]] = {}
         groups = group_by_length(prompts, self._max_tokens)
         for rows in track(groups, "Predicting", total=len(prompts), size=len):

@@ -7,11 +7,14 @@ from regard.core.logging import logger
 from regard.data.batch import Values, map_tensors
 from regard.data.labels import LabelledBatches
 from regard.data.modality import SourceField
-from regard.data.token_ids import lengths_of
+from regard.data.token_ids import Shorten, lengths_of, shorten_ids, truncate
 from regard.models.encoders import max_tokens
 from regard.models.interfaces import Encoder
 from regard.tasks.base import AnyRecipe, Task
 from regard.tasks.batches import EncoderBatch
+
+MAX_TOKENS = 5_000
+"""Maximum number of tokens of a text outside of training, unless training allows more."""
 
 
 def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:
@@ -26,6 +29,23 @@ def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:
     if num_long:
         logger.warning(message, f"{num_long:,}", f"{len(items):,}", max_length)
     return num_long > 0
+
+
+def limit_texts(
+    items: Sequence[Any], max_length: int, *, noun: str, shorten: Shorten = shorten_ids
+) -> Sequence[Any]:
+    """Truncate texts whose attention would take too much memory, and log their number.
+
+    Args:
+        items: Texts as tokens, perhaps with an image each.
+        max_length: Maximum length in training; longer texts are kept up to `MAX_TOKENS`.
+        noun: Name of the texts in the log.
+        shorten: Function that truncates an item.
+    """
+    limit = max(MAX_TOKENS, max_length)
+    if not warn_if_long(items, limit, f"truncated %s of %s {noun} to %d tokens, the maximum"):
+        return items
+    return truncate(items, limit, shorten)
 
 
 class SourceTask(Task[AnyRecipe]):
@@ -86,11 +106,25 @@ class EncoderTask(SourceTask[AnyRecipe]):
 
     def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of the source field, truncated to the encoder's limit."""
-        items, max_length = self.read_sources(sources), self.max_source_length
+        items, max_length = self.limit_sources(self.read_sources(sources)), self.max_source_length
         message = "shortened %s of %s texts to %d tokens, the learned positions of the encoder"
         if not max_length or not warn_if_long(items, max_length, message):
-            return items
+            return [*items]
         return [self.shorten_item(item, max_length) for item in items]
+
+    def limit_sources(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return sources, of which very long texts are truncated."""
+        if self.source_field.text is None:
+            return items
+        limit = self.recipe.data.batch.max_length
+        return limit_texts(items, limit, noun="sources", shorten=self.shorten_item)
+
+    def limit_pairs(
+        self, sources: Sequence[Any], targets: Sequence[list[int]]
+    ) -> tuple[Sequence[Any], Sequence[list[int]]]:
+        """Return sources and target texts, of which very long texts are truncated."""
+        limit = self.recipe.data.batch.max_length
+        return self.limit_sources(sources), limit_texts(targets, limit, noun="targets")
 
     def shorten_item(self, item: Any, max_length: int) -> Any:
         """Truncate an item to `max_length` positions."""

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -285,3 +288,48 @@ def test_file_without_a_source_gives_a_warning(regard, tiny_run, tmp_path):
     result = regard("predict", tiny_run.folder, tmp_path / "empty.tsv")
     assert (result.code, result.out) == (0, "")
     assert "empty.tsv" in result.err
+
+
+@pytest.fixture
+def opened(tiny_run):
+    """`regard predict` with a pipe as its standard input that stays open."""
+    command = (sys.executable, "-m", "regard", "predict", str(tiny_run.folder), "--device", "cpu")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        os.set_blocking(process.stdout.fileno(), True)
+        yield process
+        process.kill()
+
+
+def test_each_line_of_an_open_pipe_is_answered(opened, tiny_run):
+    for source in ("a b c", "e d", "b a c d"):
+        opened.stdin.write(f"{source}\n".encode())
+        opened.stdin.flush()
+        (expected,) = tiny_run.predictor.translate([source])
+        assert opened.stdout.readline().decode() == f"{expected}\n"
+    opened.stdin.close()
+    assert opened.wait(60) == 0
+
+
+def test_error_in_an_open_pipe_ends_the_command(opened, tiny_run):
+    opened.stdin.write(b"a b c\n\xff\n")
+    opened.stdin.flush()
+    (expected,) = tiny_run.predictor.translate(["a b c"])
+    assert opened.stdout.readline().decode() == f"{expected}\n"
+    # Not a crash of Python, which waits for the pipe in a thread.
+    assert opened.wait(60) == 2
+    assert "line 2, is not UTF-8" in opened.stderr.read().decode()
+
+
+def test_closed_output_ends_the_command_silently(opened):
+    opened.stdout.close()
+    opened.stdin.write(b"a b c\n" * 3)
+    opened.stdin.flush()
+    assert opened.wait(60) == 0
+    assert opened.stderr.read() == b""
+
+
+def test_line_breaks_of_a_prediction_do_not_add_lines(regard, tiny_run, monkeypatch, sources):
+    monkeypatch.setattr(type(tiny_run.predictor.target), "write", lambda self, ids: "a\nb")
+    assert regard("predict", tiny_run.folder, sources).lines == ["a b", "", "a b", "a b"]
+    assert regard("predict", tiny_run.folder, "a b c").lines == ["a", "b"]

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from regard.cli.arguments import is_override
 from regard.cli.completion import complete_run
 from regard.cli.options import OUT, Device, Json
-from regard.cli.output import print_json
+from regard.cli.output import build_console, print_json
 from regard.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ def report(comparison: "Comparison", *, files: Sequence[Path], as_json: bool) ->
         files: Files to write: `.json` for all numbers, any other for the page.
         as_json: Whether to print JSON in place of tables.
     """
-    from rich.console import Console
-
     from regard.core.files import write_json, write_text
     from regard.studies.compare.rendering import comparison_page, print_comparison
 
@@ -75,6 +73,6 @@ def report(comparison: "Comparison", *, files: Sequence[Path], as_json: bool) ->
     if as_json:
         print_json(comparison.to_dict())
         return
-    print_comparison(comparison, Console())
+    print_comparison(comparison, build_console())
     for file in files:
         print(file)

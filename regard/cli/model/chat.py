@@ -59,7 +59,7 @@ def chat(
     Without a terminal, every line of standard input is a turn.
     """
     from regard.core.files import append_json_line
-    from regard.plots.inputs import clean
+    from regard.core.terminal import clean
     from regard.runs.chat import Conversation, trained_on_turns
     from regard.runs.folder import load
 

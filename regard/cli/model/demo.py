@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from regard.cli.options import Device, RunFolders
-from regard.cli.output import stop
+from regard.cli.output import build_console, stop
 
 
 def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
@@ -15,8 +15,6 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
     One is recurrent with attention, the other a transformer; both are trained on the built-in
     phrasebook. A second call reuses the trained models; after Ctrl-C, it resumes training.
     """
-    from rich.console import Console
-
     from regard.core.files import write_text
     from regard.interpret.visualize import visualize
     from regard.runs.folder import REPORT, load
@@ -31,7 +29,7 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
         stop("Run the same command to resume.")
     comparison = compare([out / name for name in MODELS], device=device)
     tasks = {name: load(out / name, device) for name in MODELS}
-    console = Console()
+    console = build_console()
     console.print(section_table(overview(comparison)))
     print("Translations:")
     predictions = [task.translate(SENTENCES) for task in tasks.values()]

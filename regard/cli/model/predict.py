@@ -58,7 +58,8 @@ def predict(
     An existing file or folder is read. Any other SOURCE is a sentence or a word, unless it is
     the name of a missing file: with a slash and a suffix such as .txt, or with one of them and
     without a space.
-    Without SOURCE, every line of standard input is a source.
+    Without SOURCE, every line of standard input is a source; predictions are printed as soon as
+    no further line arrives.
 
     With --nbest above 1, each prediction is a line: line number, log-probability, text. They
     are in the order of the search: by log-probability / length ** search.length_penalty.
@@ -70,7 +71,7 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.base import GeneratesImages
-    from regard.tasks.sources import read_argument
+    from regard.tasks.sources import is_text, read_argument, takes_text
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     task = load(run, device)
@@ -91,9 +92,10 @@ def predict(
     texts = read_argument(
         source, task.recipe, labels=task.label_names, columns=split_columns(columns)
     )
-    results = pipeline(texts)
+    results = pipeline(texts, is_live=source == "-")
     with output_to(None if has_images else out):
-        _print(results, as_json=as_json, has_rows=nbest > 1)
+        is_only = takes_text(task.recipe) and is_text(source)
+        _print(results, as_json=as_json, has_rows=nbest > 1, keeps_lines=is_only)
 
 
 def is_terminal() -> bool:
@@ -101,13 +103,27 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _print(results: "Iterable[SourcePredictions]", *, as_json: bool, has_rows: bool) -> None:
-    """Print predictions: as JSON, as rows with their log-probability, or one text per line."""
+def _print(
+    results: "Iterable[SourcePredictions]", *, as_json: bool, has_rows: bool, keeps_lines: bool
+) -> None:
+    """Print predictions: as JSON, as rows with their log-probability, or one text per line.
+
+    Args:
+        results: The predictions.
+        as_json: Whether to print JSON.
+        has_rows: Whether to print rows.
+        keeps_lines: Whether a text may take several lines; otherwise it must not, since the lines
+            of the output correspond to those of the input.
+    """
     for number, result in enumerate(results, start=1):
         if as_json:
             print_json(result.to_dict(), indent=None)
         elif has_rows:
             for prediction in result.predictions:
-                print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")
-        else:
+                text = prediction.text if keeps_lines else prediction.text.replace("\n", " ")
+                print(number, f"{prediction.log_prob:.4f}", text, sep="\t")
+        elif keeps_lines:
             print(*result.texts, sep="\n")
+        else:
+            print(*(text.replace("\n", " ") for text in result.texts), sep="\n")
+        sys.stdout.flush()  # A program at the other end of a pipe may wait for the answer.

@@ -7,6 +7,7 @@ from typer import Argument, Option
 from regard.cli.arguments import split_search_arguments
 from regard.cli.completion import complete_search
 from regard.cli.options import Beam, Device, Plot, Run, SearchSeed
+from regard.cli.output import build_console
 from regard.core.errors import ConfigError
 
 
@@ -33,8 +34,6 @@ def show(
     and heads. The plot is printed in the terminal or written to a file. For models that predict
     images, source, prediction and target are shown.
     """
-    from rich.console import Console
-
     from regard.interpret.visualize import visualize
     from regard.plots.figure import check_path
     from regard.runs.folder import load
@@ -52,6 +51,6 @@ def show(
     if plot.lines:
         print(*plot.lines, sep="\n")
     if out is None:
-        plot.print(Console())
+        plot.print(build_console())
     else:
         print(*plot.save(out), sep="\n")

@@ -27,6 +27,15 @@ Samples = NDArray[np.float32]
 RATES = 1_000, 768_000
 """Minimum and maximum sampling rate, in samples a second."""
 
+MAX_CHANNELS = 64
+"""Maximum number of channels; all of them are decoded at once."""
+
+_FORMAT_BYTES = 64
+"""Number of bytes of a format chunk that are read; those after them are extensions."""
+
+_BLOCK = 1 << 20
+"""Number of samples that are decoded at a time, however many a header states."""
+
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 """Sample formats; an extensible header stores the format in another field."""
 
@@ -147,15 +156,14 @@ class _WaveFile(Recording):
         missing = "format"
         while len(header := file.read(8)) == 8:
             name, size = struct.unpack("<4sI", header)
+            following = file.tell() + size + size % 2
             if name == b"data" and missing == "samples":
                 self._find_samples(size, end - file.tell())
                 return
             if name == b"fmt ":
-                self._parse_format(file.read(size))
-                missing, size = "samples", size % 2
-            else:
-                size += size % 2
-            file.seek(size, os.SEEK_CUR)
+                self._parse_format(file.read(min(size, _FORMAT_BYTES)))
+                missing = "samples"
+            file.seek(following)
         raise DataError(f"{reference} is a damaged WAVE file: it has no chunk with its {missing}.")
 
     def _parse_format(self, chunk: bytes) -> None:
@@ -169,12 +177,7 @@ class _WaveFile(Recording):
                 f"{self._reference} has samples of format {form} in {bits} bits, but must have "
                 "whole numbers (1) in 8, 16, 24 or 32 bits, or floats (3) in 32 or 64. Convert it."
             )
-        low, high = RATES
-        if not low <= rate <= high or not num_channels:
-            raise DataError(
-                f"{self._reference} states {rate:,} samples a second in {num_channels} channels, "
-                f"but must have {low:,} to {high:,} and one channel at least."
-            )
+        _check_header(self._reference, rate, num_channels)
         self.rate = rate
         self._decode, self._num_channels = _DECODERS[form, bits], num_channels
         self._stride = num_channels * bits // 8  # bytes from one sample to the next
@@ -216,14 +219,34 @@ class _OtherFile(Recording):
             raise AUDIO.mismatch(reference, head) from None
         self.rate = int(self._decoder.samplerate)
         self.num_samples = int(self._decoder.frames)
+        _check_header(reference, self.rate, int(self._decoder.channels))
 
     def read(self, first: int = 0, num: int | None = None) -> Samples:
         try:
             self._decoder.seek(first)
-            values = self._decoder.read(-1 if num is None else num, dtype="float32", always_2d=True)
+            left = self.num_samples - first if num is None else num
+            parts = [self._read_block(min(_BLOCK, left))]
+            # The memory of a block is allocated before it is decoded.
+            while len(parts[-1]) == _BLOCK and (left := left - _BLOCK) > 0:
+                parts.append(self._read_block(min(_BLOCK, left)))
         except (RuntimeError, OSError):
             raise DataError(f"{self._reference} is damaged or cut off. Fetch it again.") from None
-        return _to_mono(values, self._reference)
+        return np.concatenate(parts)
+
+    def _read_block(self, num: int) -> Samples:
+        return _to_mono(
+            self._decoder.read(max(num, 0), dtype="float32", always_2d=True), self._reference
+        )
+
+
+def _check_header(reference: str, rate: int, num_channels: int) -> None:
+    """Raise `DataError` for an impossible sampling rate or number of channels."""
+    low, high = RATES
+    if not low <= rate <= high or not 1 <= num_channels <= MAX_CHANNELS:
+        raise DataError(
+            f"{reference} states {rate:,} samples a second in {num_channels} channels, but must "
+            f"have {low:,} to {high:,} in 1 to {MAX_CHANNELS} channels."
+        )
 
 
 def _to_mono(values: NDArray[Any], reference: str) -> Samples:

@@ -9,6 +9,7 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.data.datasets.loading import Parts, build_splits, find_folder
 from regard.data.example import Example
+from regard.data.expansion import check_member
 from regard.data.splits import Splits
 from regard.data.text.tokenizers import split_words
 
@@ -51,6 +52,7 @@ def _read_task(path: Path, number: int, split: str) -> list[Story]:
         for name in archive.namelist():
             if match := re.fullmatch(rf"en/qa{number}_(.+)_{split}\.txt", name):
                 tag = f"{number:02} {match[1].replace('-', ' ')}"
+                check_member(f"{path}/{name}", archive.getinfo(name))
                 return list(read_stories(archive.read(name).decode("utf-8"), tag=tag))
     raise DataError(f"{path} must contain a file en/qa{number}_…_{split}.txt, but has none.")
 

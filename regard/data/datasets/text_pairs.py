@@ -12,6 +12,7 @@ from regard.core.errors import DataError
 from regard.data.datasets.download import cache_folder, fetch, local_folder
 from regard.data.datasets.loading import Parts, build_splits, check_argument, find_folder
 from regard.data.example import Example
+from regard.data.expansion import check_member
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.lines import read_lines
 from regard.data.text.readers import TWO_COLUMNS, read_examples
@@ -61,6 +62,7 @@ def _read_zipped(archive: Path, member: str) -> list[Example]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             with zipfile.ZipFile(archive) as opened:
+                check_member(f"{archive}/{member}", opened.getinfo(member))
                 extracted = opened.extract(member, folder)
         except (zipfile.BadZipFile, KeyError) as error:
             raise DataError(

@@ -14,6 +14,7 @@ from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, on_demand, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_package, missing_files
+from regard.data.image.pillow import open_with_pillow
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -159,7 +160,7 @@ def _read_cifar_sprites(folder: Path, names: tuple[str, ...], labels: str) -> Co
     rows: list[Pixels] = []
     for path in (folder / f"{name}.png" for name in names):
         try:
-            with Image.open(path) as image:
+            with open_with_pillow(path) as image:
                 rows.append(np.asarray(image.convert("RGB")).reshape(-1, 32, 32, 3))
         except (OSError, SyntaxError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}.") from None

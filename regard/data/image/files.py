@@ -7,9 +7,11 @@ from pathlib import Path
 
 from PIL import Image
 
+from regard.core.files import find_special_kind
 from regard.core.logging import logger
 from regard.data.formats import IMAGE
 from regard.data.image.builtin import NUMBERED_IMAGES
+from regard.data.image.pillow import open_with_pillow
 from regard.data.media import Medium
 
 ANIMATED = frozenset((".apng", ".gif", ".png", ".webp"))
@@ -20,8 +22,10 @@ NUM_INSPECTED = 10
 
 
 def _has_signature(path: Path) -> bool:
+    if find_special_kind(path):
+        return False
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path):
+        with warnings.catch_warnings(action="ignore"), open_with_pillow(path):
             return True
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return False
@@ -44,8 +48,10 @@ def _log_animated(first: str, num: int, num_inspected: int) -> None:
 
 
 def _is_animated(path: str) -> bool:
+    if find_special_kind(path):
+        return False
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
+        with warnings.catch_warnings(action="ignore"), open_with_pillow(path) as image:
             return bool(getattr(image, "is_animated", False))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return False

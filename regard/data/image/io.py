@@ -10,6 +10,7 @@ from regard.core.errors import DataError
 from regard.data.archives import open_bytes
 from regard.data.formats import HEAD_BYTES, IMAGE, Format
 from regard.data.image.builtin import NUMBERED_IMAGES, split_reference, to_image
+from regard.data.image.pillow import open_with_pillow
 
 MAX_PIXELS = 50_000_000
 """Default maximum number of pixels of an image."""
@@ -44,8 +45,8 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
         IMAGE.check(reference, head)
         try:
             _register_opener(IMAGE.by_signature(head))
-            image: Image.Image = Image.open(file)
-            _check_size(reference, image.size, max_pixels)
+            image = open_with_pillow(file)
+            check_size(reference, image.size, max_pixels)
             image.load()
             return to_8_bits(ImageOps.exif_transpose(image))
         except (DataError, MemoryError):
@@ -70,7 +71,8 @@ def _register_opener(row: Format | None) -> None:
         import_module(row.package).register_heif_opener()
 
 
-def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
+def check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
+    """Raise `DataError` if an image has more pixels than it may have."""
     width, height = size
     if width * height > max_pixels:
         raise DataError(

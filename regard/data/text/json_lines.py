@@ -110,6 +110,8 @@ def parse_record(line: str, location: str) -> Record:
         ) from None
     except RecursionError:
         raise DataError(f"{location} is not usable JSON: it is nested too deeply.") from None
+    except ValueError:
+        raise DataError(f"{location} is not usable JSON: a number has too many digits.") from None
     if not isinstance(value, dict):
         raise DataError(
             f"{location} must be an object with `source` and `target`, "
@@ -187,12 +189,20 @@ def _texts(value: Any, location: str, key: str) -> list[str]:
         if not isinstance(text, str):
             raise DataError(
                 f"{location} must have text or a list of texts as `{key}`, "
-                f"but has {json.dumps(text)[:80]}."
+                f"but has {_shorten(text)}."
             )
         # JSON can encode half a surrogate pair, which UTF-8 cannot.
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise DataError(f"{location} holds half a character (a lone surrogate) in `{key}`.")
     return [one_line(text) for text in texts]
+
+
+def _shorten(value: Any) -> str:
+    """Return the beginning of a value as JSON, for a message."""
+    try:
+        return json.dumps(value)[:80]
+    except RecursionError:
+        return "a value that is nested too deeply"
 
 
 def _read_alignment(value: Any, location: str) -> Alignment | None:
@@ -201,8 +211,8 @@ def _read_alignment(value: Any, location: str) -> Alignment | None:
     try:
         links = [link.split("-") for link in value.split()] if isinstance(value, str) else value
         return tuple((int(source), int(target)) for source, target in links)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"{location} must have links such as [[0, 0], [1, 2]] or '0-0 1-2' as `alignment`, "
-            f"but has {json.dumps(value)[:80]}."
+            f"but has {_shorten(value)}."
         ) from None

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from regard.core.errors import DataError
+from regard.core.files import check_regular
+from regard.data.expansion import open_gzip
 from regard.data.formats import HEAD_BYTES, check_is_text
 
 MAX_LINE_BYTES = 1_000_000
@@ -35,7 +37,7 @@ def read_lines(path: str | Path, *, errors: dict[int, DataError] | None = None) 
             then. If not given, the first error is raised.
     """
     with _open(path) as file:
-        if isinstance(file, BufferedReader):  # neither compressed nor replaced standard input
+        if isinstance(file, BufferedReader):  # not replaced standard input
             check_is_text(file_name(path), file.peek(HEAD_BYTES)[:HEAD_BYTES])
         number = 0
         while raw := file.readline(MAX_LINE_BYTES + 1):
@@ -76,21 +78,25 @@ def read_bytes(path: str | Path) -> bytes:
 def _open(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file; raise `DataError` for errors while opening and reading it."""
     if str(path) == STANDARD_INPUT:
-        yield sys.stdin.buffer
+        # Kept until the end: Python may exit while a thread waits for a line, and closes the
+        # stream if there is no other reference, which such a thread would make fatal.
+        stream = sys.stdin
+        yield stream.buffer
         return
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder. Name a file inside it.")
+    check_regular(path)
     try:
         is_compressed = path.suffix.lower() == ".gz"
-        with gzip.open(path, "rb") if is_compressed else path.open("rb") as file:
-            yield cast(BinaryIO, file)
+        with open_gzip(path) if is_compressed else path.open("rb") as file:
+            yield file
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{path} is a damaged gzip file ({error}). Pack it again.") from None
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _count_rest(file: BinaryIO) -> int:

@@ -8,7 +8,8 @@ import hashlib
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -18,7 +19,7 @@ import tokenizers as library
 from tokenizers import decoders, models
 
 from regard.core.config import Config, Positive, at_least
-from regard.core.errors import CheckpointError, ConfigError
+from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import write_text
 from regard.core.progress import track
 from regard.core.tables import one_of
@@ -36,6 +37,7 @@ ROLES = {
 MASK = ("<mask>", "[MASK]")
 """Spellings of the mask token."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"[\w'’-]+|[^\w\s]")
 _WHITESPACE_WORD = re.compile(r"\S+")
 
@@ -70,6 +72,20 @@ class TokenizerConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
+
+
+@contextmanager
+def _whole_characters(texts: Sequence[str]) -> Iterator[None]:
+    """Raise `DataError` if the library refuses texts for a lone surrogate in them."""
+    try:
+        yield
+    except TypeError:
+        if invalid := next(filter(_SURROGATE.search, texts), None):
+            raise DataError(
+                f"{invalid[:80]!r} is not valid Unicode: it holds half a character, or bytes that "
+                "are not UTF-8. Convert it."
+            ) from None
+        raise
 
 
 def split_words(text: str) -> list[str]:
@@ -164,7 +180,8 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without start and end tokens."""
-        return self._trained.encode(text, add_special_tokens=False).ids
+        with _whole_characters([text]):
+            return self._trained.encode(text, add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of many texts, much faster than one by one."""
@@ -177,7 +194,9 @@ class Tokenizer:
         ]
 
     def _encode_all(self, texts: Iterable[str]) -> list[list[int]]:
-        encoded = self._trained.encode_batch_fast(list(texts), add_special_tokens=False)
+        texts = list(texts)
+        with _whole_characters(texts):
+            encoded = self._trained.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 
     def _encode_by_words(self, texts: Sequence[str]) -> list[list[int]]:

@@ -13,7 +13,8 @@ from regard.core.errors import DataError
 from regard.core.tables import on_demand
 from regard.data.formats import VIDEO, read_head
 from regard.data.image.builtin import Pixels
-from regard.data.image.io import open_image, to_8_bits
+from regard.data.image.io import check_size, open_image, to_8_bits
+from regard.data.image.pillow import open_with_pillow
 from regard.data.image.resize import Frame, to_pixels
 from regard.data.media import split_numbered
 
@@ -107,12 +108,15 @@ def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
 def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
     # Opening the first frame raises the errors of files that are not images, or too large.
     open_image(str(path), max_pixels=frame.max_pixels)
-    with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
+    with warnings.catch_warnings(action="ignore"), open_with_pillow(path) as image:
 
         def read(number: int) -> Pixels:
             try:
                 image.seek(number)
+                check_size(str(path), image.size, frame.max_pixels)  # A frame may enlarge a GIF.
                 return to_pixels(to_8_bits(image), frame)
+            except DataError:
+                raise
             # Decoders raise many kinds of exceptions for damaged files.
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__

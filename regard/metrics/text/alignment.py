@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.core.files import write_text
+from regard.core.files import check_regular, write_text
 from regard.metrics.result import Result
 
 Link = tuple[int, int]
@@ -56,6 +56,7 @@ def read_pharaoh(path: Path, *, offset: int = 0) -> tuple[list[set[Link]], list[
     Returns:
         The sure links of each pair, and the possible links of each pair.
     """
+    check_regular(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

@@ -4,10 +4,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from regard.core.terminal import clean
 from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.html import Section, facts, figure, join, paragraph, report, show_value, table
-from regard.plots.inputs import Markup, clean
+from regard.plots.inputs import Markup
 from regard.studies.compare.comparison import Comparison, Disagreement
 from regard.studies.compare.sections import ComparisonSection, comparison_sections
 
@@ -46,7 +47,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         for sentence in comparison.disagreements:
             console.print(_disagreement_table(sentence, comparison.names))
     for name, signature in _signatures(comparison).items():
-        console.print(Text(f"{name}: {signature}"), soft_wrap=True)
+        console.print(Text(clean(f"{name}: {signature}")), soft_wrap=True)
 
 
 def section_table(section: ComparisonSection) -> RenderableType:
@@ -57,7 +58,12 @@ def section_table(section: ComparisonSection) -> RenderableType:
         table.add_column(Text(clean(name)), justify="right" if is_number else "left")
     for row in section.rows:
         table.add_row(*(Text(clean(show_value(value))) for value in row))
-    return Group(Text(section.title, style="bold"), Text(section.note, style="dim"), table, Text())
+    return Group(
+        Text(clean(section.title), style="bold"),
+        Text(clean(section.note), style="dim"),
+        table,
+        Text(),
+    )
 
 
 def _render_section(section: ComparisonSection) -> Markup:

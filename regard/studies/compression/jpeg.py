@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.core.errors import DataError
+from regard.data.image.pillow import open_with_pillow
 from regard.metrics.vision.images import psnr
 from regard.plots.curves import lines
 
@@ -115,7 +116,7 @@ def _round_trip(images: Images, *, quality: int, sampling: int) -> tuple[int, Im
     buffer = io.BytesIO()
     image = Image.fromarray(sheet[..., 0] if sheet.shape[2] == 1 else sheet)
     image.save(buffer, "JPEG", quality=quality, subsampling=sampling, optimize=True)
-    with Image.open(buffer) as opened:
+    with open_with_pillow(buffer) as opened:
         decoded = np.asarray(opened).reshape(sheet.shape)
     return len(buffer.getvalue()), untile(
         decoded, len(images), size=(images.shape[2], images.shape[3])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.errors import DataError
-from regard.core.files import replacing
+from regard.core.files import check_regular, replacing
 
 PRECISION = 24
 """Frequencies of a table sum to 2 ** PRECISION."""
@@ -156,6 +156,7 @@ def read_codes(path: Path, tables: Sequence[Frequencies], *, model_id: bytes) ->
         model_id: Identifier of the model with which the file was written.
     """
     try:
+        check_regular(path)
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from None

@@ -193,9 +193,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
-        sources, targets = encode_pairs(examples, source=self.source, target=self.target)
-        batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
-        return list(batches.epoch(0))
+        pairs = encode_pairs(examples, source=self.source, target=self.target)
+        sources, targets = self.limit_pairs(*pairs)
+        return list(self.pair_batches(sources, targets, config=config, is_shuffled=False).epoch(0))
 
     def loss(self, batch: Batch) -> Loss:
         """Compute the cross entropy of the next token, plus the auxiliary losses of the model."""

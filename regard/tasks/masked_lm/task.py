@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.attention.recording import record
 from regard.core.config import at_least
+from regard.core.errors import DataError
 from regard.core.progress import track
 from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField
@@ -38,7 +39,7 @@ from regard.tasks.masked_lm.masked_text import (
 from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask
+from regard.tasks.source_task import MAX_TOKENS, EncoderTask
 from regard.training.losses import Loss
 from regard.training.validation import Validation
 
@@ -213,7 +214,17 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         ]
 
     def _encode_masked(self, line: str) -> MaskedText:
-        return encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
+        masked = encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
+        self._check_length(masked.values)
+        return masked
+
+    def _check_length(self, ids: Sequence[int]) -> None:
+        """Raise `DataError` for a text whose attention would take too much memory."""
+        limit = max(MAX_TOKENS, self.recipe.data.batch.max_length)
+        if len(ids) > limit:
+            raise DataError(
+                f"A text must have at most {limit:,} tokens, but one has {len(ids):,}. Split it."
+            )
 
     def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
@@ -232,6 +243,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         """
         require_examples(examples)
         rows = [self.text.read(example.source) for example in examples]
+        for ids in rows:
+            self._check_length(ids)
         log_probs = self.log_probs(
             ([*ids[:position], self.tokenizer.mask, *ids[position + 1 :]], [position])
             for ids in rows

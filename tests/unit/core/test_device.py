@@ -106,7 +106,7 @@ def test_number_of_threads_is_set():
 
 
 def test_number_of_threads_must_be_positive():
-    with pytest.raises(ConfigError, match=r"`threads` must be at least 1, but is 0\."):
+    with pytest.raises(ConfigError, match=r"`threads` must be 1 to 1,024, but is 0\."):
         set_threads(0)
 
 

@@ -262,3 +262,11 @@ def test_file_with_another_suffix_is_an_error(suffixes, known):
     assert check_suffix(Path(f"x{suffixes[0].upper()}"), "--out", *suffixes) == suffixes[0]
     with pytest.raises(ConfigError, match=rf"^`--out` must end in {known}, but is 'x.bmp'\.$"):
         check_suffix(Path("x.bmp"), "--out", *suffixes)
+
+
+def test_full_disk_at_a_json_line_names_the_file(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        append_json_line(path, {"step": 1})
+    assert raised.value.filename == str(path)

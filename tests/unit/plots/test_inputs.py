@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
+from regard.core.terminal import clean
 from regard.plots.inputs import (
     MAX_SIDE,
     check_image,
     check_weights,
-    clean,
     escape,
     find_vmax,
     label,

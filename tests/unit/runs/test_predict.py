@@ -1,9 +1,12 @@
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.image.field import ImageConfig
+from regard.runs.groups import PAUSE_SECONDS
 from regard.runs.predict import (
     PredictionPipeline,
     PredictOptions,
@@ -60,6 +63,39 @@ class TestPipeline:
         pipeline = PredictionPipeline(tiny_run.predictor, PredictOptions())
         next(iter(pipeline(sources())))
         assert read == ["a b"]
+
+    def test_sources_that_arrive_are_predicted_before_the_next_ones(self, tiny_run):
+        read, go_on = [], threading.Event()
+
+        def sources():
+            yield "a b"
+            assert go_on.wait(60)
+            read.append("c d")
+            yield "c d"
+
+        results = PredictionPipeline(tiny_run.predictor, PredictOptions())(sources(), is_live=True)
+        assert next(results).source == "a b"
+        assert read == []
+        go_on.set()
+        assert [result.source for result in results] == ["c d"]
+
+    def test_unreadable_image_does_not_stop_those_that_arrive_later(self, task_run, messages):
+        task = task_run("classification")
+        image = next(task.folder.parent.glob("*.png"))
+        pipeline = PredictionPipeline(task.predictor, PredictOptions())
+        results = list(pipeline(["none.png", str(image)], is_live=True))
+        assert results[0].texts == [""]
+        assert results[1].predictions
+
+        def one_by_one():
+            for source in ("none.png", str(image)):
+                yield source
+                time.sleep(4 * PAUSE_SECONDS)
+
+        assert list(pipeline(one_by_one(), is_live=True)) == results
+        assert any("none.png does not exist" in line for line in messages())
+        with pytest.raises(DataError, match="none.png does not exist"):
+            list(pipeline(["none.png"], is_live=True))
 
     def test_unreadable_source_has_an_empty_text(self):
         assert SourcePredictions("none.png").texts == [""]

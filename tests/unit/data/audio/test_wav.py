@@ -120,7 +120,7 @@ def test_a_member_of_an_archive_is_read(samples, put, tmp_path):
 
 def test_other_formats_go_through_soundfile(samples, put, monkeypatch):
     class FakeDecoder:
-        samplerate, frames = 16_000, 50
+        samplerate, frames, channels = 16_000, 50, 2
 
         def __init__(self, file):
             self.position = 0
@@ -208,7 +208,7 @@ def test_a_damaged_recording_has_no_message_of_the_package(tmp_path, suffix, mes
 
 def test_a_recording_without_samples_may_be_cut_off(put, monkeypatch):
     class EmptyDecoder:
-        samplerate, frames = 16_000, 0
+        samplerate, frames, channels = 16_000, 0, 1
 
         def __init__(self, file):
             pass

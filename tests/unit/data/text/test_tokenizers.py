@@ -339,3 +339,9 @@ def test_spans_are_the_positions_of_tokens_in_the_text():
 def test_tokens_are_those_of_single_ids():
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     assert tokenizer.tokens(tokenizer.encode("c a")) == ("▁c", "▁a")
+
+
+def test_text_with_half_a_character_is_refused(tokenizer):
+    for encode in (tokenizer.encode, lambda text: tokenizer.encode_batch(["a", text])):
+        with pytest.raises(DataError, match="udcff' is not valid Unicode"):
+            encode("a \udcff")
