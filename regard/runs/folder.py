@@ -20,7 +20,6 @@ from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.checkpoint import load_weights
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
@@ -89,9 +88,9 @@ def load_one(
 ) -> Task[Any]:
     """Load a single run folder; ensembles are not supported."""
     path = Path(folder)
-    task = load_untrained(path, find_device(device), recipe=recipe)
-    load_weights(task.model, path / WEIGHTS)
-    return task
+    recipe = recipe or to_recipe(read_config(path)["recipe"])
+    kind = task_class(recipe)
+    return kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
 
 
 def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:
@@ -170,10 +169,14 @@ def _to_example(row: dict[str, Any]) -> Example:
 def load_untrained(
     folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None
 ) -> Task[Any]:
-    """Load a run folder with newly initialised weights, as before training."""
-    saved = read_config(folder)["recipe"]
-    recipe = recipe or to_recipe(saved)
-    return task_class(recipe).open(recipe, folder, device=device)
+    """Load a run folder with newly initialised weights, as before training.
+
+    Raise `CheckpointError` if saved weights do not fit the settings.
+    """
+    recipe = recipe or to_recipe(read_config(folder)["recipe"])
+    saved = [folder / WEIGHTS, *sorted(folder.glob(f"resume*/{WEIGHTS}"))]
+    checks = [path for path in saved if path.exists()]
+    return task_class(recipe).open_untrained(recipe, folder, checks=checks, device=device)
 
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Checkpoints of weights and training state: safetensors and JSON, never pickle."""
 
 import shutil
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,22 @@ from torch.optim import Optimizer
 
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, replacing, write_json
+from regard.core.records import check_file, shown_name
 
 FORMAT_VERSION = 1
+
+MAX_HEADER = 16 * 2**20
+"""Maximum size of the header of a file of tensors, in bytes; a hundred thousand tensors fit."""
+
+MAX_FAULTS = 8
+"""Maximum number of weights that a message names."""
 
 _AVERAGES = "ema.safetensors"
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the weights of a model; tied weights are stored once, under their first name."""
-    weights = model.state_dict()
+    weights = model.state_dict(keep_vars=True)
     first_names = [names[0] for names in _tied_names(weights)]
     _write_tensors(path, {name: weights[name] for name in first_names})
 
@@ -33,21 +42,61 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a file; raise `CheckpointError` if it is missing or damaged."""
+    with open_weights(path) as file:
+        return {name: file.read(name) for name in file.shapes()}
+
+
+class WeightFile:
+    """An open file of tensors: names and shapes without reading it, and single tensors."""
+
+    def __init__(self, file: Any, path: Path) -> None:
+        self._file = file
+        self._path = path
+
+    def shapes(self) -> dict[str, Sequence[int]]:
+        """Return the shape of each tensor by its name, from the header."""
+        return {name: self._file.get_slice(name).get_shape() for name in self._file.keys()}
+
+    def read(self, name: str) -> Tensor:
+        """Read a tensor; raise `CheckpointError` if it holds NaN or infinity."""
+        tensor: Tensor = self._file.get_tensor(name)
+        # The sum is finite if all numbers are, unless it overflows; it takes a third of the time.
+        is_finite = tensor.is_complex() or not tensor.is_floating_point() or tensor.sum().isfinite()
+        if not (is_finite or tensor.isfinite().all()):
+            raise CheckpointError(
+                f"{self._path} holds NaN or infinity in {shown_name(name)}. The training diverged, or "
+                "the file is damaged; use an earlier checkpoint, or train again."
+            )
+        return tensor
+
+
+@contextmanager
+def open_weights(path: Path) -> Iterator[WeightFile]:
+    """Open a file of tensors; raise `CheckpointError` if it is missing or damaged."""
+    check_file(path)
     try:
+        with path.open("rb") as start:
+            (header,) = struct.unpack("<Q", start.read(8).ljust(8, b"\0"))
+        if header > MAX_HEADER:
+            raise CheckpointError(
+                f"{path} is damaged: its header must have at most {MAX_HEADER:,} bytes, but has "
+                f"{header:,}. Copy it again, or train again."
+            )
         with safe_open(path, framework="pt") as file:
-            version = int((file.metadata() or {}).get("version", FORMAT_VERSION))
-            if version > FORMAT_VERSION:
-                raise CheckpointError(
-                    f"{path} was saved by format {version}; this version reads 1-{FORMAT_VERSION}. "
-                    "Upgrade with `pip install -U regard`."
-                )
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
-    except SafetensorError as error:
+            _check_version((file.metadata() or {}).get("version", str(FORMAT_VERSION)), path)
+            yield WeightFile(file, path)
+    except (SafetensorError, OSError) as error:
         raise CheckpointError(
             f"{path} is damaged ({error}). Copy it again, or train again."
         ) from None
+
+
+def _check_version(version: str, path: Path) -> None:
+    if version not in map(str, range(1, FORMAT_VERSION + 1)):
+        raise CheckpointError(
+            f"{path} was saved by format {version:.20}; this version reads 1-{FORMAT_VERSION}. "
+            "Upgrade with `pip install -U regard`."
+        )
 
 
 def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> None:
@@ -58,27 +107,42 @@ def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> No
         weights: A tensor for each of the model's weights; one name is enough for tied weights.
         origin: Source of the weights, for the error message if they do not fit.
     """
-    parameters = model.state_dict()
-    faults = [
-        f"{' = '.join(names)} is missing"
-        for names in _tied_names(parameters)
-        if not any(name in weights for name in names)
-    ]
-    for name, tensor in weights.items():
-        if name not in parameters:
-            faults.append(f"{name} is unexpected")
-        elif tensor.shape != parameters[name].shape:
-            faults.append(
-                f"{name} is {describe_shape(tensor)} but must be {describe_shape(parameters[name])}"
-            )
-    if faults:
-        raise CheckpointError(
-            f"{origin} does not fit the model: {'; '.join(faults)}. "
-            "Build the model with the settings it was trained with."
-        )
+    parameters = model.state_dict(keep_vars=True)
+    check_fit(parameters, {name: tensor.shape for name, tensor in weights.items()}, origin)
     with torch.no_grad():
         for name, tensor in weights.items():
             parameters[name].copy_(tensor)
+
+
+def check_fit(
+    parameters: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]], origin: str
+) -> None:
+    """Raise `CheckpointError` unless weights have the names and shapes of those of a model.
+
+    Args:
+        parameters: The model's own weights, `state_dict(keep_vars=True)`.
+        shapes: Shapes of the weights to load; one name is enough for tied weights.
+        origin: Source of the weights, for the message.
+    """
+    faults = [
+        f"{' = '.join(names)} is missing"
+        for names in _tied_names(parameters)
+        if not any(name in shapes for name in names)
+    ]
+    for name, shape in shapes.items():
+        if name not in parameters:
+            faults.append(f"{shown_name(name)} is unexpected")
+        elif tuple(shape) != parameters[name].shape:
+            faults.append(
+                f"{name} is {describe_shape(shape)} but must be "
+                f"{describe_shape(parameters[name].shape)}"
+            )
+    if faults:
+        more = f" and {len(faults) - MAX_FAULTS:,} more" if len(faults) > MAX_FAULTS else ""
+        raise CheckpointError(
+            f"{origin} does not fit the model: {'; '.join(faults[:MAX_FAULTS])}{more}. "
+            "Build the model with the settings it was trained with."
+        )
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -229,12 +293,11 @@ def restore_rng(states: dict[str, Tensor]) -> None:
                 torch.cuda.set_rng_state(states[f"rng.cuda.{i}"], i)
 
 
-def _tied_names(weights: dict[str, Tensor]) -> list[list[str]]:
-    """Group the names that share one tensor."""
-    groups: dict[Any, list[str]] = {}
+def _tied_names(weights: Mapping[str, Tensor]) -> list[list[str]]:
+    """Group the names of one tensor."""
+    groups: dict[int, list[str]] = {}
     for name, tensor in weights.items():
-        key = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else name
-        groups.setdefault(key, []).append(name)
+        groups.setdefault(id(tensor), []).append(name)
     return list(groups.values())
 
 
@@ -250,6 +313,6 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
             ) from None
 
 
-def describe_shape(tensor: Tensor) -> str:
+def describe_shape(shape: Sequence[int]) -> str:
     """Format the shape of a tensor for messages, such as '3 x 4'."""
-    return " x ".join(map(str, tensor.shape)) or "a scalar"
+    return " x ".join(map(str, shape)) or "a scalar"

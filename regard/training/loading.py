@@ -1,0 +1,103 @@
+"""Loading of models: their size is compared with the weight file before memory is allocated."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from regard.core.errors import CheckpointError
+from regard.training.checkpoint import check_fit, open_weights
+
+Model = TypeVar("Model", bound=nn.Module)
+
+CALLS_PER_TENSOR = 200
+"""Calls of torch that a model of the package needs per weight tensor, ten times as many as any."""
+
+MIN_CALLS = 20_000
+"""Calls of torch that every model may need."""
+
+
+class _Budget(TorchFunctionMode):
+    """Limit of the number of torch calls in this thread, so that no loop goes on for hours."""
+
+    def __init__(self, num_tensors: int, origin: str) -> None:
+        super().__init__()
+        self._calls = MIN_CALLS + CALLS_PER_TENSOR * num_tensors
+        self._origin = origin
+        self._num_tensors = num_tensors
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call a function of torch, and count it."""
+        self._calls -= 1
+        if self._calls < 0:
+            raise CheckpointError(
+                f"{self._origin} does not fit the model, which has far more weights than the "
+                f"{self._num_tensors:,} in it. Build the model with the settings it was trained "
+                "with."
+            )
+        return func(*args, **(kwargs or {}))
+
+
+def draft_model(build: Callable[[], Model], *, num_tensors: int, origin: str) -> Model:
+    """Build a model without memory for its weights: on the `meta` device, which has shapes only.
+
+    Args:
+        build: Builds the model.
+        num_tensors: Number of weight tensors that the model may have, roughly.
+        origin: Name of the weights in messages.
+    """
+    try:
+        with torch.device("meta"), _Budget(num_tensors, origin):
+            return build()
+    except (RuntimeError, OverflowError, MemoryError) as error:
+        first, *_ = str(error).splitlines() or [type(error).__name__]
+        raise CheckpointError(
+            f"{origin} does not fit the model, which cannot be built with these settings: {first} "
+            "Build the model with the settings it was trained with."
+        ) from None
+
+
+def check_model(build: Callable[[], nn.Module], path: Path) -> None:
+    """Raise `CheckpointError` if the weights in a file do not fit a model; allocate neither."""
+    with open_weights(path) as file:
+        shapes = file.shapes()
+    draft = draft_model(build, num_tensors=len(shapes), origin=str(path))
+    check_fit(draft.state_dict(keep_vars=True), shapes, str(path))
+
+
+def load_model(build: Callable[[], Model], path: Path) -> Model:
+    """Build a model with the weights in a file, on the CPU.
+
+    The weights are never initialised: the model is built without memory, and its tensors are
+    replaced by those of the file, if all names and shapes are equal.
+
+    Args:
+        build: Builds the model.
+        path: The weights.
+    """
+    with open_weights(path) as file:
+        shapes = file.shapes()
+        model = draft_model(build, num_tensors=len(shapes), origin=str(path))
+        drafts = model.state_dict(keep_vars=True)
+        check_fit(drafts, shapes, str(path))
+        loaded: dict[int, Tensor] = {}  # by the identity of the draft, since names may be tied
+        for name in shapes:
+            draft = drafts[name]
+            tensor = torch.empty_like(draft, device="cpu", requires_grad=False)
+            tensor.copy_(file.read(name))
+            is_trained = isinstance(draft, nn.Parameter)
+            loaded[id(draft)] = nn.Parameter(tensor, draft.requires_grad) if is_trained else tensor
+    for module in model.modules():
+        for name, old in [*module._parameters.items(), *module._buffers.items()]:
+            if id(old) in loaded:
+                setattr(module, name, loaded[id(old)])
+    return model
