@@ -35,9 +35,7 @@ class HardAttention(GlobalAttention):
         # The counter is needed for annealing only. If it is not saved, it must have a value also
         # in a model that is built without memory.
         device = None if soft_steps > 0 else "cpu"
-        self.register_buffer(
-            "num_begun", torch.tensor(0, device=device), persistent=soft_steps > 0
-        )
+        self.register_buffer("num_begun", torch.tensor(0, device=device), persistent=soft_steps > 0)
 
     def start(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
         """Sample the hypotheses that use soft attention: (B·W,), bool."""

@@ -10,7 +10,7 @@ import typer
 
 import regard
 from regard.cli.commands import Command, Group, add_common_options
-from regard.cli.errors import UsageError, usage_message
+from regard.cli.errors import OUT_OF_MEMORY, UsageError, is_out_of_memory, usage_message
 from regard.core.errors import RegardError
 from regard.core.logging import log_to
 from regard.core.tables import resolve
@@ -97,6 +97,10 @@ class Commands(Group):
             raise _refuse(str(error)) from None
         except UsageError as error:
             raise _refuse(usage_message(error)) from None
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise _refuse(OUT_OF_MEMORY) from None
         except KeyboardInterrupt:
             print("regard: interrupted.", file=sys.stderr)
             raise typer.Exit(130) from None

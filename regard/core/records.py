@@ -3,6 +3,7 @@
 import json
 import stat
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -19,7 +20,15 @@ MAX_JSON_LINES = 2**30
 MAX_SHOWN = 80
 """Maximum number of characters of a value in a message."""
 
-_NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a number"}
+TYPE_NAMES = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "an integer",
+    list: "a list",
+    str: "a string",
+}
+"""Types of JSON in messages."""
 
 
 def shown(value: Any) -> str:
@@ -161,19 +170,18 @@ def _fault(value: Any, kind: Any, path: str) -> str:
         return "" if value is None else _must(path, "null", value)
     allowed = (int, float) if plain is float else plain
     if not isinstance(value, allowed) or (isinstance(value, bool) and plain is not bool):
-        return _must(path, _NAMES.get(plain, plain.__name__), value)
-    if plain is list and arguments:
-        faults = (_fault(item, arguments[0], f"{path}[{i}]") for i, item in enumerate(value))
-        return next(filter(None, faults), "")
-    if plain is dict and arguments:
-        faults = (_fault(item, arguments[1], _join(path, key)) for key, item in value.items())
-        return next(filter(None, faults), "")
-    return ""
+        return _must(path, TYPE_NAMES[plain], value)
+    inner: Iterator[str] = iter(())
+    if isinstance(value, list) and arguments:
+        inner = (_fault(item, arguments[0], f"{path}[{i}]") for i, item in enumerate(value))
+    elif isinstance(value, dict) and arguments:
+        inner = (_fault(item, arguments[1], _join(path, key)) for key, item in value.items())
+    return next(filter(None, inner), "")
 
 
 def _fault_of_table(value: Any, kind: Any, path: str) -> str:
     if not isinstance(value, dict):
-        return _must(path, _NAMES[dict], value)
+        return _must(path, TYPE_NAMES[dict], value)
     for name, inner in get_type_hints(kind).items():
         if name in value:
             fault = _fault(value[name], inner, _join(path, name))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, NotRequired, TypedDict, TypeVar, overload
 
 import torch
 
@@ -14,10 +14,12 @@ import regard
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json, read_json_lines, write_json
+from regard.core.files import read_json_lines, read_record, write_json
+from regard.core.records import check_record, shown
 from regard.data.example import Example
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
+from regard.tasks.evaluation import EvaluationRecord
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
 
@@ -34,6 +36,52 @@ TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
 TENSORBOARD = "tensorboard"
+
+
+class _About(TypedDict, total=False):
+    """Provenance of a run, as far as it is used again."""
+
+    data: list[str]
+    valid: list[str]
+    test: list[str]
+    data_fingerprint: str
+    model_type: str
+    has_turns: bool
+
+
+class _Config(TypedDict):
+    """Content of `config.json`."""
+
+    recipe: dict[str, Any]
+    about: _About
+
+
+class _Row(TypedDict):
+    """Row of the test set."""
+
+    source: str | list[str]
+    target: str | list[str]
+    alignment: NotRequired[list[list[int]] | None]
+    tags: NotRequired[list[str]]
+
+
+class _Training(TypedDict):
+    seconds: float
+    tokens_per_second: float
+
+
+class _Metrics(TypedDict):
+    """Content of `metrics.json`, as far as it is used again."""
+
+    command: str
+    commit: str
+    hardware: str
+    regard: str
+    torch: str
+    seed: int
+    parameters: int
+    training: _Training
+    test: EvaluationRecord
 
 
 def initialize_folder(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
@@ -55,15 +103,24 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{folder} is not a folder. Give a run folder made by `regard train`."
         )
-    config: dict[str, Any] = read_json(folder / CONFIG)
+    path = folder / CONFIG
+    config = read_record(path, dict[str, Any])
     version = config.get("format")
     if version != FORMAT:
         is_older = isinstance(version, int) and version < FORMAT
         remedy = "Train again" if is_older else "Upgrade with `pip install -U regard`"
         raise CheckpointError(
-            f"{folder} was saved in format {version}; this version reads format {FORMAT}. {remedy}."
+            f"{folder} was saved in format {shown(version)}; this version reads format {FORMAT}. "
+            f"{remedy}."
         )
+    check_record(config, _Config, str(path))
     return config
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """Read provenance, training cost and scores of a finished run."""
+    metrics: Any = read_record(folder / METRICS, _Metrics)
+    return dict(metrics)
 
 
 def load(
@@ -145,6 +202,7 @@ def read_test_set(folder: str | Path) -> list[Example]:
 def _read_test_rows(folder: Path) -> list[dict[str, Any]]:
     read_config(folder)
     rows: list[dict[str, Any]] = read_json_lines(folder / TEST)
+    check_record(rows, list[_Row], str(folder / TEST))
     if not rows:
         raise CheckpointError(
             f"{folder} holds no test set: {TEST} is missing or empty. Name a data set or a file of "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json, read_json_lines, write_text
+from regard.core.files import read_json_lines, read_record, write_text
 from regard.data.example import Example
 from regard.data.text.field import as_text
 from regard.interpret.probe_report import representation_sections
@@ -22,6 +22,7 @@ from regard.runs.folder import (
     REPORT,
     TRAINING_LOG,
     read_config,
+    read_metrics,
     read_test_set,
 )
 from regard.runs.report_samples import (
@@ -91,7 +92,7 @@ def write_report(
         num_samples: Number of test examples shown with their predictions, from the first on.
         num_maps: Number of test examples shown with their attention weights.
     """
-    metrics = read_json(folder / METRICS)
+    metrics = read_metrics(folder)
     predicted = _with_predictions(examples, evaluation)
     attended = attend_short(task, predicted, num_maps)
     has_images = any(attention.still is not None for _, attention in attended)
@@ -125,14 +126,14 @@ def read_evaluation(folder: Path, task: Task[Any]) -> tuple[Evaluation, list[Exa
             "(`regard train … --resume`)."
         )
     examples = read_test_set(folder)
-    outputs: list[str] = read_json(folder / PREDICTIONS)
+    outputs = read_record(folder / PREDICTIONS, list[str])
     sources = [as_text(example.source) for example in examples]
     references = [example.target for example in examples]
     if len(outputs) != len(examples):
         # Texts with masked tokens are made by the evaluation and are not saved.
         resampled = task.evaluate(examples[:MAX_RESAMPLED])
         sources, outputs, references = resampled.sources, resampled.outputs, resampled.references
-    saved = Evaluation.from_dict(read_json(folder / METRICS)["test"])
+    saved = Evaluation.from_dict(read_metrics(folder)["test"])
     return replace(saved, sources=sources, outputs=outputs, references=references), examples
 
 

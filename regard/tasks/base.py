@@ -147,9 +147,7 @@ class Task(ABC, Generic[AnyRecipe]):
         return task
 
     @classmethod
-    def open(
-        cls, recipe: AnyRecipe, folder: Path, *, weights: Path, device: torch.device
-    ) -> Self:
+    def open(cls, recipe: AnyRecipe, folder: Path, *, weights: Path, device: torch.device) -> Self:
         """Build the task from the fields in a run folder and a file of weights."""
         seed_everything(recipe.seed)
         fields = cls.load_fields(recipe, folder)
@@ -158,14 +156,14 @@ class Task(ABC, Generic[AnyRecipe]):
 
     @classmethod
     def open_untrained(
-        cls, recipe: AnyRecipe, folder: Path, *, checks: Sequence[Path], device: torch.device
+        cls, recipe: AnyRecipe, folder: Path, *, checks: Sequence[Path] = (), device: torch.device
     ) -> Self:
         """Build the task from the fields in a run folder, with initial weights.
 
         Args:
             recipe: The settings.
             folder: The run folder.
-            checks: Files of weights that must fit the model; checked before it is built.
+            checks: Files of weights that must fit the model, which is then built.
             device: The device of the model.
         """
         fields = cls.load_fields(recipe, folder)

@@ -64,8 +64,8 @@ class WeightFile:
         is_finite = tensor.is_complex() or not tensor.is_floating_point() or tensor.sum().isfinite()
         if not (is_finite or tensor.isfinite().all()):
             raise CheckpointError(
-                f"{self._path} holds NaN or infinity in {shown_name(name)}. The training diverged, or "
-                "the file is damaged; use an earlier checkpoint, or train again."
+                f"{self._path} holds NaN or infinity in {shown_name(name)}. The training diverged "
+                "or the file is damaged; use an earlier checkpoint, or train again."
             )
         return tensor
 

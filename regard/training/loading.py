@@ -29,7 +29,7 @@ class _Budget(TorchFunctionMode):
         self._origin = origin
         self._num_tensors = num_tensors
 
-    def __torch_function__(
+    def __torch_function__(  # noqa: PLR0917  (the signature is torch's)
         self,
         func: Callable[..., Any],
         types: Iterable[type],

@@ -7,10 +7,10 @@ from typing import Any
 
 from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.core.files import read_json
+from regard.core.files import read_record
 from regard.data.example import Example
 from regard.data.text.readers import read_examples
-from regard.runs.folder import METRICS, PREDICTIONS, TEST, read_config
+from regard.runs.folder import METRICS, PREDICTIONS, TEST, read_config, read_metrics
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 
@@ -69,7 +69,7 @@ def _read(folder: Path, name: str) -> FinishedRun:
             "(`regard train … --resume`)."
         )
     examples = read_examples(folder / TEST)
-    outputs: list[str] = read_json(folder / PREDICTIONS)
+    outputs = read_record(folder / PREDICTIONS, list[str])
     if len(outputs) != len(examples):
         raise CheckpointError(
             f"{folder} has {len(outputs):,} predictions for {len(examples):,} test sentences. "
@@ -78,9 +78,9 @@ def _read(folder: Path, name: str) -> FinishedRun:
     return FinishedRun(
         name=name,
         folder=folder,
-        decoder=config["recipe"]["model"]["decoder"]["kind"],
+        decoder=recipe.model.decoder.kind,
         settings=dict(flatten(to_dict(recipe))),
-        metrics=read_json(folder / METRICS),
+        metrics=read_metrics(folder),
         examples=examples,
         outputs=outputs,
     )

@@ -115,7 +115,8 @@ def test_missing_json_asks_for_a_run_folder(tmp_path):
 def test_damaged_json_is_named(tmp_path, content):
     (tmp_path / "file.json").write_bytes(content)
     with pytest.raises(
-        CheckpointError, match=r"file\.json is not valid JSON \(.+\)\. The file is damaged\.$"
+        CheckpointError,
+        match=r"file\.json is not valid (JSON|UTF-8) \(.+\)\. The file is damaged\.$",
     ):
         read_json(tmp_path / "file.json")
 
