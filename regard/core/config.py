@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.core.errors import ConfigError
-from regard.core.records import MAX_SHOWN, shown, shown_name
+from regard.core.records import shown, shown_name
 from regard.core.tables import did_you_mean, nearest, one_of
 
 Settings = TypeVar("Settings")
@@ -248,7 +248,7 @@ def convert(hint: Any, value: Any, path: str) -> Any:
 
 def _convert_choice(choices: tuple[Any, ...], value: Any, path: str) -> Any:
     if value not in choices:
-        name = str(value)[:MAX_SHOWN]
+        name = shown_name(str(value))
         suggestion = did_you_mean(name, map(str, choices))
         raise ConfigError(
             f"`{path}` must be {one_of(map(str, choices))}, but is '{name}'.{suggestion}"
@@ -278,7 +278,7 @@ def _convert_union(choices: list[Any], value: Any, path: str) -> Any:
     member = class_of_kind(choices, kind)
     if member is None:
         kinds = [kind for choice in choices for kind in _kinds(choice)]
-        name = str(kind)[:MAX_SHOWN]
+        name = shown_name(str(kind))
         given = "is missing" if kind is None else f"is '{name}'"
         raise ConfigError(
             f"`{path}.kind` must be {one_of(kinds)}, but {given}.{did_you_mean(name, kinds)}"
