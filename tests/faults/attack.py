@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORKER = Path(__file__).with_name("command_worker.py")
-MAX_SECONDS = 60
+MAX_SECONDS = 30
 """Time after which a command counts as hanging."""
 
 DEPTH = 100_000
@@ -200,3 +200,57 @@ def write_header(path, header, data):
     """Write a safetensors file."""
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def write_json(path, value):
+    """Write a JSON file."""
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def read_json(path):
+    """Return a JSON file, or the lines of a file of JSON lines, as one value."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text) if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
+
+
+def spoil_value(name, value):
+    """Return a function that writes a JSON value to a file of a folder."""
+
+    def spoil(folder):
+        if name.endswith(".jsonl") and isinstance(value, list):
+            lines = "".join(json.dumps(row) + "\n" for row in value)
+            (folder / name).write_text(lines, encoding="utf-8")
+        else:
+            write_json(folder / name, value)
+
+    return spoil
+
+
+def collect(cases, attempt, spoilt, names):
+    """Return what is wrong with the outcomes of commands on folders, by case."""
+    found = {}
+    for label, spoil in cases:
+        for name in names:
+            if fault := attempt(name, spoilt(spoil)):
+                found[label, name] = fault[-800:]
+    return found
+
+
+def damages_of(name, *, is_json):
+    """Return functions that damage a file of a folder, each with its label."""
+    damages = {**FILE_DAMAGES, **JSON_DAMAGES} if is_json else FILE_DAMAGES
+    return [
+        (label, lambda folder, damage=damage: damage(folder / name))
+        for label, damage in damages.items()
+    ]
+
+
+def changes_of(name, value, limit=10**9):
+    """Return spoilers of a file: every value inside replaced by each other value, and removed."""
+    for path in [*leaves(value)][:limit]:
+        for number, new in enumerate(VALUES):
+            label = f"{'.'.join(map(str, path))} = value {number}"
+            yield label, spoil_value(name, changed(value, path, new))
+        yield f"one more in {path}", spoil_value(name, extended(value, path, "extra"))
+        if path:
+            yield f"{'.'.join(map(str, path))} missing", spoil_value(name, without(value, path))

@@ -10,7 +10,18 @@ import resource
 import sys
 import traceback
 import warnings
+from importlib import import_module
 from pathlib import Path
+
+PACKAGES = (
+    "regard.cli.model.train",
+    "regard.cli.model.predict",
+    "regard.cli.model.report",
+    "regard.interop.huggingface.load",
+    "regard.runs.report",
+    "regard.studies.compare.finished_runs",
+)
+"""Packages whose memory does not count."""
 
 EXTRA_MEMORY = 2**30
 """Address space, in bytes, that commands may allocate beyond that of the imported packages."""
@@ -41,11 +52,9 @@ def main():
     # Answers have a pipe of their own: commands print to standard output.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    import regard.runs.train
-    import regard.studies.compare.finished_runs
-    import regard.interop.huggingface.load  # noqa: F401
-
-    regard.runs.train.write_report = lambda *arguments, **options: None
+    for name in PACKAGES:
+        import_module(name)
+    import_module("regard.runs.train").write_report = lambda *arguments, **options: None
     warnings.simplefilter("ignore")
     limit_memory()
     for line in sys.stdin:

@@ -43,7 +43,7 @@ def _read_shards(folder: Path) -> dict[str, Tensor]:
     index = read_record(folder / INDEX, dict[str, Any])
     files = check_record(index.get("weight_map", {}), dict[str, str], f"{folder / INDEX}")
     names = sorted({*files.values()})
-    if not names or any("/" in name or name.startswith(".") for name in names):
+    if not names or not all(re.fullmatch(r"\w[\w.-]*", name) for name in names):
         raise CheckpointError(
             f"{folder / INDEX} must name files beside it under `weight_map`, but names "
             f"{shown(names)}."

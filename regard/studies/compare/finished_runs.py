@@ -9,8 +9,7 @@ from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_record
 from regard.data.example import Example
-from regard.data.text.readers import read_examples
-from regard.runs.folder import METRICS, PREDICTIONS, TEST, read_config, read_metrics
+from regard.runs.folder import METRICS, PREDICTIONS, read_config, read_metrics, read_test_set
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 
@@ -68,7 +67,7 @@ def _read(folder: Path, name: str) -> FinishedRun:
             f"{folder} is not finished: {METRICS} is missing. Resume training "
             "(`regard train … --resume`)."
         )
-    examples = read_examples(folder / TEST)
+    examples = read_test_set(folder)
     outputs = read_record(folder / PREDICTIONS, list[str])
     if len(outputs) != len(examples):
         raise CheckpointError(
