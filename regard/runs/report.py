@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json_lines, read_record, write_text
+from regard.core.files import read_record, write_text
 from regard.data.example import Example
 from regard.data.text.field import as_text
 from regard.interpret.probe_report import representation_sections
@@ -36,6 +36,7 @@ from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap
 from regard.training.display import spell_metric
+from regard.training.logs import read_log
 
 MAX_ERRORS = 15
 """Maximum number of rows in the table of errors."""
@@ -172,7 +173,7 @@ def _summary(
 
 
 def _training_curves(folder: Path, task: Task[Any]) -> list[Section]:
-    log = [row for row in read_json_lines(folder / TRAINING_LOG) if "loss" in row]
+    log = [row for row in read_log(folder / TRAINING_LOG) if "loss" in row]
     if not log:
         return []
     # Not every recipe has a validation metric beside the loss.

@@ -2,29 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
 
 from matplotlib.figure import Figure
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json_lines
-from regard.core.records import check_record
 from regard.plots.training import training_curves
 from regard.runs.folder import TRAINING_LOG
 from regard.training.display import spell_metric
+from regard.training.logs import read_log
 from regard.training.plan import Row
-
-
-class _Row(TypedDict):
-    kind: str
-    step: int
-    seconds: float
-    metric: NotRequired[str]
-    loss: NotRequired[float]
-    nll: NotRequired[float]
-    value: NotRequired[float]
-    learning_rate: NotRequired[float]
-    tokens_per_second: NotRequired[float]
 
 
 def plot_runs(folders: Sequence[Path], *, x: str = "step") -> Figure:
@@ -48,8 +34,7 @@ def read_training_log(folder: Path) -> list[Row]:
         raise CheckpointError(
             f"{folder} has no {TRAINING_LOG}. Give a run folder made by `regard train`."
         )
-    rows = read_json_lines(folder / TRAINING_LOG)
-    check_record(rows, list[_Row], str(folder / TRAINING_LOG))
+    rows = read_log(folder / TRAINING_LOG)
     if not any(row["kind"] in ("train", "valid") for row in rows):
         raise CheckpointError(
             f"{folder / TRAINING_LOG} has no row yet. Training writes one every `train.log_every` "

@@ -20,8 +20,13 @@ MIN_CALLS = 20_000
 """Calls of torch that every model may need."""
 
 
-class _Budget(TorchFunctionMode):
-    """Limit of the number of torch calls in this thread, so that no loop goes on for hours."""
+class _Draft(TorchFunctionMode):
+    """Calls of torch in this thread while a draft is built: limited in number, without values.
+
+    The limit ends loops that would go on for hours. Functions that set values in place, such as
+    initialisations, are skipped: a draft has none, and on the `meta` device they would import a
+    thousand modules.
+    """
 
     def __init__(self, num_tensors: int, origin: str) -> None:
         super().__init__()
@@ -36,7 +41,7 @@ class _Budget(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Call a function of torch, and count it."""
+        """Count a call of torch, and make it unless it only sets values."""
         self._calls -= 1
         if self._calls < 0:
             raise CheckpointError(
@@ -44,7 +49,11 @@ class _Budget(TorchFunctionMode):
                 f"{self._num_tensors:,} in it. Build the model with the settings it was trained "
                 "with."
             )
-        return func(*args, **(kwargs or {}))
+        given = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 def draft_model(build: Callable[[], Model], *, num_tensors: int, origin: str) -> Model:
@@ -56,7 +65,7 @@ def draft_model(build: Callable[[], Model], *, num_tensors: int, origin: str) ->
         origin: Name of the weights in messages.
     """
     try:
-        with torch.device("meta"), _Budget(num_tensors, origin):
+        with torch.device("meta"), _Draft(num_tensors, origin):
             return build()
     except (RuntimeError, OverflowError, MemoryError) as error:
         first, *_ = str(error).splitlines() or [type(error).__name__]
