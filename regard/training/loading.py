@@ -101,7 +101,8 @@ def load_model(build: Callable[[], Model], path: Path) -> Model:
         loaded: dict[int, Tensor] = {}  # by the identity of the draft, since names may be tied
         for name in shapes:
             draft = drafts[name]
-            tensor = torch.empty_like(draft, device="cpu", requires_grad=False)
+            # `torch.empty_like` of a draft would import a thousand modules.
+            tensor = torch.empty(draft.shape, dtype=draft.dtype)
             tensor.copy_(file.read(name))
             is_trained = isinstance(draft, nn.Parameter)
             loaded[id(draft)] = nn.Parameter(tensor, draft.requires_grad) if is_trained else tensor

@@ -264,9 +264,8 @@ class Tokenizer:
     def load(cls, path: Path) -> "Tokenizer":
         """Load a tokenizer that `save` wrote."""
         trained = read_tokenizer(path)
-        ids = trained.get_vocab(with_added_tokens=True)
         for spellings in ROLES.values():
-            if not any(spelling in ids for spelling in spellings):
+            if all(trained.token_to_id(spelling) is None for spelling in spellings):
                 raise CheckpointError(
                     f"{path} must hold a token spelled {one_of(spellings)}, but has none."
                 )
