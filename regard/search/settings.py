@@ -9,7 +9,6 @@ from torch import Tensor
 from regard.core.config import (
     Config,
     NonNegative,
-    NonNegativeFloat,
     UnitInterval,
     Within,
     from_dict,
@@ -30,7 +29,7 @@ class SearchConfig(Config):
 
     beams: Annotated[int, Within(1, 1000)] = 5
     """Number of beams; 1 is greedy search."""
-    length_penalty: NonNegativeFloat = 1.0
+    length_penalty: Annotated[float, Within(0.0, 10.0)] = 1.0
     """Length penalty: log-probabilities are divided by length to this power; 0 = none."""
     max_ratio: Annotated[float, Within(0.0, 100.0)] = 2.0
     """Maximum number of target tokens per source token …"""

@@ -57,6 +57,8 @@ def main():
     import_module("regard.runs.train").write_report = lambda *arguments, **options: None
     warnings.simplefilter("ignore")
     limit_memory()
+    answers.write("ready\n")
+    answers.flush()
     for line in sys.stdin:
         answers.write(json.dumps(run(json.loads(line))) + "\n")
         answers.flush()

@@ -16,7 +16,6 @@ def test_limit_grows_with_the_source():
 @pytest.mark.parametrize(
     ("name", "value", "least"),
     [
-        ("length_penalty", -0.5, r"0\.0"),
         ("no_repeat_ngram", -1, "0"),
         ("top_k", -1, "0"),
         ("seed", -1, "0"),
@@ -34,6 +33,7 @@ def test_settings_have_limits(name, value, least):
     [
         ("beams", 0, "1 and 1000"),
         ("beams", 10**9, "1 and 1000"),
+        ("length_penalty", 1e300, r"0\.0 and 10\.0"),
         ("max_ratio", -1.0, r"0\.0 and 100\.0"),
         ("max_extra", 0, "1 and 10000"),
         ("min_length", 10**9, "0 and 10000"),
