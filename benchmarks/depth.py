@@ -24,7 +24,8 @@ from regard.runs.folder import describe_provenance
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.table import task_class
-from regard.training.loop import Trainer, Validation
+from regard.training.loop import Trainer
+from regard.training.validation import Validation
 
 BLOCKS = {20: 3, 56: 9}
 """Blocks of each of the three stages by number of layers: 6 n + 2 layers have n blocks."""

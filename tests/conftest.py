@@ -43,6 +43,14 @@ def hide_gpu(request, monkeypatch):
         monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def without_fsync():
+    """Do not wait for the disk: only a power failure loses what was written, not a kill."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """Return the folder with data sets that are not part of the package."""

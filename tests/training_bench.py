@@ -10,11 +10,12 @@ from regard.core.files import read_json_lines
 from regard.data.batch import split_rows
 from regard.training.checkpoint import read_weights
 from regard.training.display import LineDisplay
-from regard.training.loop import Trainer, Validation
+from regard.training.loop import Trainer
 from regard.training.losses import cross_entropy
 from regard.training.optimizers import AdamConfig
 from regard.training.schedules import PlateauConfig
 from regard.training.settings import TrainConfig
+from regard.training.validation import Validation
 
 NUM_CLASSES, WIDTH = 3, 4
 

@@ -5,14 +5,16 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from regard.tasks.generation.task import Predictor
 from regard.training.logger import Logger
-from regard.training.loop import Trainer, Validation
+from regard.training.loop import Trainer
 from regard.training.plan import Batches, Plan
+from regard.training.validation import Validation
 
 
 def synchronize(device: torch.device) -> None:
@@ -96,7 +98,8 @@ class TrainerContender(Contender):
         self.num_parameters = task.num_parameters
         trainer = Trainer(
             task.model,
-            task.recipe.train,
+            # Other implementations write no checkpoints.
+            replace(task.recipe.train, save_every_minutes=0.0, save_every_steps=0),
             Path(self._folder.name),
             batches=batches,
             loss=task.loss,

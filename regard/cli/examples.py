@@ -8,6 +8,7 @@ EXAMPLES = {
     "score": "regard score runs/mine pairs.tsv",
     "show": 'regard show runs/mine "A little dog runs." --out map.pdf',
     "report": "regard report runs/mine --out report.html",
+    "check": "regard check runs/mine",
     "sample": "regard sample runs/mine --num 5",
     "interpolate": 'regard interpolate runs/mine "a red circle" "a blue square"',
     "recipes": "regard recipes --task generation",

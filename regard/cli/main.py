@@ -26,6 +26,7 @@ PANELS: dict[str, dict[str, str]] = {
         "score": "regard.cli.model.evaluate:score",
         "show": "regard.cli.model.show:show",
         "report": "regard.cli.model.report:report",
+        "check": "regard.cli.model.check:check",
         "sample": "regard.cli.model.latents:sample",
         "interpolate": "regard.cli.model.latents:interpolate",
         "recipes": "regard.cli.model.recipes:recipes",

@@ -15,8 +15,8 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.records import (
     MAX_JSON_LINES,
     check_encodable,
-    check_file,
     check_record,
+    check_regular,
     parse_json,
     read_bytes,
     read_text,
@@ -29,8 +29,8 @@ T = TypeVar("T")
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends without an error.
 
-    The replacement is atomic: readers get the old file or the new one. A full disk or a killed
-    process leaves the old file unchanged.
+    The replacement is atomic: readers get the old file or the new one. A full disk, a killed
+    process or a power failure leaves the old file unchanged.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,6 +46,7 @@ def replacing(path: Path) -> Iterator[Path]:
         # mkstemp creates private files; restore the default permissions.
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise DataError(
@@ -69,9 +70,34 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         if path.exists():
             path.rename(old)
         temporary.rename(path)
+        sync_folder(path.parent)
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to disk, so that a replaced file survives a power failure."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # Windows cannot open folders.
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems
+            raise
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of processes that were killed; no other process may write there."""
+    for path in folder.glob(".*.part"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _umask() -> int:
@@ -103,8 +129,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically, indented, with a final newline."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Write JSON atomically."""
+    write_text(path, format_json(value))
+
+
+def format_json(value: Any) -> str:
+    """Return JSON, indented, with a final newline."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
@@ -125,7 +156,7 @@ def read_record(path: Path, kind: type[T]) -> T:
 def append_json_line(path: Path, value: Any) -> None:
     """Append one line to a JSON-lines file."""
     if os.path.lexists(path):
-        check_file(path)
+        check_regular(path)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(value, ensure_ascii=False) + "\n")
 

@@ -44,7 +44,7 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() and len(name) <= MAX_SHOWN else shown(name)
 
 
-def check_file(path: Path, *, max_bytes: int | None = None) -> None:
+def check_regular(path: Path, *, max_bytes: int | None = None) -> None:
     """Raise `CheckpointError` unless a file of a run folder is a regular file inside the folder.
 
     A pipe would block, a device has no end, and a link out of the folder would show or change a
@@ -83,8 +83,8 @@ def _is_inside(path: Path) -> bool:
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_JSON) -> bytes:
-    """Return the content of a file that `check_file` accepts."""
-    check_file(path, max_bytes=max_bytes)
+    """Return the content of a file that `check_regular` accepts."""
+    check_regular(path, max_bytes=max_bytes)
     try:
         return path.read_bytes()
     except OSError as error:
@@ -92,7 +92,7 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_JSON) -> bytes:
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_JSON) -> str:
-    """Return the text of a file in UTF-8 that `check_file` accepts."""
+    """Return the text of a file in UTF-8 that `check_regular` accepts."""
     try:
         return read_bytes(path, max_bytes=max_bytes).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Letters of tensor shapes, and a check of the axes of a tensor."""
+"""Letters of tensor shapes, a check of the axes of a tensor, and shapes in messages."""
 
 from torch import Tensor
 
@@ -39,3 +39,8 @@ def check(name: str, tensor: Tensor, shape: str) -> None:
             f"`{name}` must have the axes ({', '.join(axes)}: {meaning}), "
             f"but has the shape {tuple(tensor.shape)}."
         )
+
+
+def describe_shape(tensor: Tensor) -> str:
+    """Format the shape of a tensor for messages, such as '3 x 4'."""
+    return " x ".join(map(str, tensor.shape)) or "a scalar"

@@ -5,23 +5,37 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, TypeVar, overload
 
 import torch
 
 import regard
+from regard.core.checksums import (
+    CHECKSUMS,
+    RESTORE,
+    add_checksums,
+    check_file,
+    check_files,
+    find_faults,
+    forget_checksums,
+    listed_files,
+    write_listed_json,
+)
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json_lines, read_record, write_json
 from regard.core.records import check_record, shown
 from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
+from regard.training.checkpoint import PREVIOUS, RESUME, remove_training
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
@@ -36,6 +50,10 @@ TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
 TENSORBOARD = "tensorboard"
+AVERAGES = "averages"
+
+RESULTS = (METRICS, PREDICTIONS, REPORT)
+"""Files written at the end of training."""
 
 
 class _About(TypedDict, total=False):
@@ -84,17 +102,104 @@ class _Metrics(TypedDict):
     test: EvaluationRecord
 
 
-def initialize_folder(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
-    """Write everything but weights: settings, vocabularies and provenance.
+def initialize_folder(
+    folder: Path, task: Task[Any], about: dict[str, Any], *, test: Sequence[Example] = ()
+) -> None:
+    """Write everything but weights: settings, vocabularies, provenance and test set.
 
-    Weights and results of an earlier run are deleted first: they do not belong to this run.
+    All files of an earlier run are deleted first, beginning with its settings: a folder without
+    settings is not a run, so a process that is killed here leaves no mixture of two runs.
+
+    Args:
+        folder: The run folder.
+        task: The run.
+        about: Its provenance.
+        test: Its test set.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (WEIGHTS, METRICS, PREDICTIONS, REPORT):
+    for name in (CONFIG, CHECKSUMS, WEIGHTS, TRAINING_LOG, *RESULTS):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
+    remove_training(folder)
+    for name in (TENSORBOARD, AVERAGES):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    before = _identify_files(folder)
     task.save(folder)
+    write_examples(folder / TEST, test)
     write_json(folder / CONFIG, {"format": FORMAT, "recipe": to_dict(task.recipe), "about": about})
+    # Files of the user, which may be in the folder too, may change.
+    add_checksums(folder, [name for name, _ in _identify_files(folder) - before])
+
+
+def _identify_files(folder: Path) -> set[tuple[str, int]]:
+    """Return names and inodes: a file that is written again has another inode."""
+    return {(path.name, path.stat().st_ino) for path in folder.iterdir() if path.is_file()}
+
+
+def prepare_to_resume(folder: Path) -> None:
+    """Check all files that a resumed training needs, and prepare for changes of the others."""
+    if not listed_files(folder):
+        add_checksums(folder)  # of an earlier version
+    check_files(folder, ignored=(WEIGHTS, *RESULTS))
+    forget_checksums(folder, [TRAINING_LOG])
+
+
+def record_changes(folder: Path, recipe: BaseRecipe, *, step: int) -> None:
+    """Write the recipe of a resumed training, and which settings changed after which step."""
+    config = read_config(folder)
+    saved, now = config["recipe"], to_dict(recipe)
+    with suppress(ConfigError):  # of a recipe from outside the package
+        saved = to_dict(to_recipe(saved))  # with settings that later versions have added
+    if settings := _changed_settings(saved, now):
+        change = {"step": step, "command": command_line(), "settings": settings}
+        about = {**config["about"], "changes": [*config["about"].get("changes", []), change]}
+        write_listed_json(folder / CONFIG, {**config, "recipe": now, "about": about})
+
+
+def _changed_settings(
+    before: dict[str, Any], after: dict[str, Any], prefix: str = ""
+) -> dict[str, list[Any]]:
+    """Return the old and the new value of each setting that differs; None if there is none."""
+    changes: dict[str, list[Any]] = {}
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            changes |= _changed_settings(old, new, f"{prefix}{name}.")
+        elif old != new:
+            changes[prefix + name] = [old, new]
+    return changes
+
+
+def complete_folder(folder: Path) -> None:
+    """Add checksums at the end of training; raise if files were deleted or changed meanwhile."""
+    faults = find_faults(folder, is_whole=False)
+    if not (folder / CHECKSUMS).exists():
+        faults = [f"{CHECKSUMS} is missing"]
+    if faults:
+        raise CheckpointError(
+            f"{folder} was changed by another program during training: {'; '.join(faults)}. "
+            "Train again."
+        )
+    add_checksums(folder, [TRAINING_LOG])
+
+
+def check_folder(folder: Path) -> list[Path]:
+    """Compare all files of a run with their checksums; raise `CheckpointError` if any differ.
+
+    Returns:
+        The files compared.
+    """
+    folders = [folder, *(folder / name for name in (RESUME, PREVIOUS, AVERAGES))]
+    listed = {part: listed_files(part) for part in folders}
+    if not listed[folder]:
+        read_config(folder)  # names what is not a run
+        raise CheckpointError(
+            f"{folder} has no {CHECKSUMS}, so its files cannot be checked. Training writes it; "
+            "versions before 0.3 did not."
+        )
+    faults = [f"{part}: {fault}" for part in folders for fault in find_faults(part)]
+    if faults:
+        raise CheckpointError(f"{folder} is damaged. {'; '.join(faults)}. {RESTORE}")
+    return [path for paths in listed.values() for path in paths]
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -145,6 +250,8 @@ def load_one(
 ) -> Task[Any]:
     """Load a single run folder; ensembles are not supported."""
     path = Path(folder)
+    # Opening checks the weights; results may be deleted.
+    check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, TRAINING_LOG, *RESULTS))
     recipe = recipe or to_recipe(read_config(path)["recipe"])
     kind = task_class(recipe)
     return kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
@@ -201,6 +308,7 @@ def read_test_set(folder: str | Path) -> list[Example]:
 
 def _read_test_rows(folder: Path) -> list[dict[str, Any]]:
     read_config(folder)
+    check_file(folder / TEST)
     rows: list[dict[str, Any]] = read_json_lines(folder / TEST)
     check_record(rows, list[_Row], str(folder / TEST))
     if not rows:
@@ -239,17 +347,21 @@ def load_untrained(
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:
     """Return the provenance of a result: command, versions, commit, hardware and threads."""
-    script, *arguments = sys.argv
-    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
-        # The `regard` command, or a script that uses the package.
-        "command": " ".join([f"python {script}" if is_script else "regard", *arguments]),
+        "command": command_line(),
         "regard": regard.__version__,
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
         "threads": torch.get_num_threads(),
     }
+
+
+def command_line() -> str:
+    """Return the `regard` command of this process, or the script that uses the package."""
+    script, *arguments = sys.argv
+    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
+    return " ".join([f"python {script}" if is_script else "regard", *arguments])
 
 
 def _commit() -> str:

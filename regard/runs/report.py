@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from regard.core.checksums import check_file, write_listed_text
 from regard.core.errors import CheckpointError
-from regard.core.files import read_record, write_text
+from regard.core.files import read_record
 from regard.data.example import Example
 from regard.data.text.field import as_text
 from regard.interpret.probe_report import representation_sections
@@ -110,7 +111,7 @@ def write_report(
         Section("Provenance", _provenance(metrics, evaluation)),
     ]
     path = path or folder / REPORT
-    write_text(path, str(report(_title(folder), sections)))
+    write_listed_text(path, str(report(_title(folder), sections)))
     return path
 
 
@@ -127,6 +128,8 @@ def read_evaluation(folder: Path, task: Task[Any]) -> tuple[Evaluation, list[Exa
             "(`regard train … --resume`)."
         )
     examples = read_test_set(folder)
+    for name in (METRICS, PREDICTIONS):
+        check_file(folder / name)
     outputs = read_record(folder / PREDICTIONS, list[str])
     sources = [as_text(example.source) for example in examples]
     references = [example.target for example in examples]

@@ -24,7 +24,7 @@ from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs, skip_errors
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import override_recipe, task_class, to_recipe
-from regard.training.checkpoint import find_training
+from regard.training.checkpoint import has_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +74,20 @@ class Request:
             raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
 
     def resume_if_started(self) -> "Request":
-        """Return a request that resumes an interrupted run, or restarts it without a checkpoint."""
+        """Return a request that resumes the run in the folder, if there is one."""
         if not (self.out / CONFIG).exists():
             return self
-        try:
-            find_training(self.out)
-        except CheckpointError:
-            return replace(self, is_forced=True)
-        return replace(self, is_resumed=True, settings=())
+        # The folder has the recipe with its settings; only objects have to be given again.
+        recipe = self.recipe if isinstance(self.recipe, BaseRecipe) else None
+        return replace(self, is_resumed=True, recipe=recipe, settings=())
+
+    def restart_if_unsaved(self) -> "Request":
+        """Return a request that starts anew if the run to resume has no checkpoint yet."""
+        if not self.is_resumed or has_training(self.out):
+            return self
+        logger.info("%s was stopped before its first checkpoint. Training starts anew.", self.out)
+        recipe = self.recipe or read_config(self.out)["about"].get("recipe")
+        return replace(self, recipe=recipe, is_resumed=False, is_forced=True)
 
     def resolve(self) -> tuple[BaseRecipe, Splits]:
         """Return the recipe and the data; choose a recipe and log the reasons if none is given."""
@@ -137,9 +143,20 @@ class Request:
                 )
             return self.recipe
         if self.is_resumed:
-            saved = read_config(self.out)["recipe"]
-            return to_recipe(override_recipe(saved, self.settings))
+            saved = read_config(self.out)
+            self._check_resumed_recipe(saved["about"].get("recipe"))
+            return to_recipe(override_recipe(saved["recipe"], self.settings))
         return None if self.recipe is None else load_recipe(self.recipe, self.settings)
+
+    def _check_resumed_recipe(self, name: str | None) -> None:
+        """Raise if a recipe is named that the resumed run was not started with."""
+        if self.recipe in (None, name):
+            return
+        started = f"with '{name}'" if name else "without --recipe"
+        raise ConfigError(
+            f"`--recipe` cannot change when a run is resumed: {self.out} was started {started}, "
+            f"but it is '{self.recipe}' now. Leave it out, or train again with --force."
+        )
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:
         if self.metric is None:

@@ -6,27 +6,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.core.checksums import find_fault, write_listed_json
 from regard.core.config import to_dict
 from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import write_json
+from regard.core.files import remove_leftovers
 from regard.core.logging import default_logging, logger
 from regard.data.corpus import Corpus, sample
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
-from regard.data.text.readers import write_examples
 from regard.runs.auto_tokens import MAX_INSPECTED
 from regard.runs.folder import (
+    AVERAGES,
     METRICS,
     PREDICTIONS,
-    TEST,
+    WEIGHTS,
+    complete_folder,
     describe_provenance,
     initialize_folder,
     load_one,
     load_untrained,
+    prepare_to_resume,
     read_config,
+    record_changes,
 )
+from regard.runs.lock import FolderLock, FolderWatch
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
@@ -92,13 +97,27 @@ def train(
             f"({type(request).__name__})."
         )
     with default_logging():
-        return _train(request, [display or choose_display(), *loggers])
+        if not request.out.is_dir():
+            request.check_folder()  # before the lock creates the folder
+        with FolderLock(request.out) as lock:
+            all_loggers = [FolderWatch(lock), display or choose_display(), *loggers]
+            try:
+                result = _train(request, all_loggers)
+            finally:
+                lock.check()  # the cause of any other error
+            complete_folder(request.out)
+            return result
 
 
 def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
     request.check_folder()
+    for folder in (request.out, request.out / AVERAGES):
+        remove_leftovers(folder)
+    if request.is_resumed:
+        prepare_to_resume(request.out)
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
+    request = request.restart_if_unsaved()
     task = _open(request, recipe, splits)
     summary = _fit(request, task, splits, loggers=loggers)
     task.model.eval()
@@ -128,11 +147,24 @@ def _fit(
     )
     if request.is_resumed:
         trainer.resume()
+        _forget_damaged_weights(request.out, trainer)
+        record_changes(request.out, recipe, step=trainer.progress.step)
     else:
         # Write only after all checks have passed.
         _initialize_folder(request, task, splits)
         seed_everything(recipe.seed)
     return trainer.run()
+
+
+def _forget_damaged_weights(folder: Path, trainer: Trainer) -> None:
+    """Let the next validation write the best weights again if they are damaged or missing."""
+    path = folder / WEIGHTS
+    if path.is_dir():
+        raise CheckpointError(f"{path} must be a file, but is a folder. Remove it.")
+    fault = find_fault(path) if path.exists() else "is missing"
+    if fault and trainer.progress.best is not None:
+        logger.warning("%s %s. The next validation writes it again.", path, fault)
+        trainer.progress.best = trainer.progress.best_loss = None
 
 
 def _try_report(
@@ -166,8 +198,8 @@ def save_metrics(
     """Write metrics, provenance and predictions of the test set to the run folder."""
     progress = summary.progress
     search = getattr(task.recipe, "search", None)
-    write_json(folder / PREDICTIONS, evaluation.outputs)
-    write_json(
+    write_listed_json(folder / PREDICTIONS, evaluation.outputs)
+    write_listed_json(
         folder / METRICS,
         {
             **describe_provenance(task.device),
@@ -246,12 +278,17 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "data": list(request.data),
         "valid": list(request.valid),
         "test": list(request.test),
+        "recipe": _recipe_name(request),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
         "has_turns": has_turns(example.source for example in sample(splits.train, MAX_INSPECTED)),
     }
-    initialize_folder(request.out, task, about)
-    write_examples(request.out / TEST, splits.test)
+    initialize_folder(request.out, task, about, test=splits.test)
+
+
+def _recipe_name(request: Request) -> str | None:
+    """Return the name of the recipe; None if it is an object or was chosen by the data."""
+    return request.recipe if isinstance(request.recipe, str) else None
 
 
 def _fingerprint(splits: Splits) -> str:

@@ -26,9 +26,9 @@ from regard.tasks.notebook import describe_task, facts_html
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loading import check_model, load_model
-from regard.training.loop import Validation
 from regard.training.losses import Loss
 from regard.training.plan import Batches
+from regard.training.validation import Validation
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseRecipe)
 

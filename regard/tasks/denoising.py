@@ -37,7 +37,7 @@ from regard.tasks.masked_lm.masked_text import (
 )
 from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 
 
 @dataclass(frozen=True, kw_only=True)

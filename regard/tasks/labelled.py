@@ -17,8 +17,8 @@ from regard.tasks.base import AnyRecipe
 from regard.tasks.batches import map_batches
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.source_task import SourceTask
-from regard.training.loop import Validation
 from regard.training.losses import Loss, cross_entropy
+from regard.training.validation import Validation
 
 
 class LabelledTask(SourceTask[AnyRecipe]):

@@ -42,8 +42,8 @@ from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 from regard.tasks.source_task import EncoderTask
-from regard.training.loop import Validation
 from regard.training.losses import Loss
+from regard.training.validation import Validation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from regard.core.tables import pick
 from regard.metrics.result import Result
 from regard.metrics.table import ERROR_RATES, METRICS
 from regard.metrics.text.error_rates import nbest_accuracy
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 
 LOSS = "loss"
 """The validation loss, as a criterion for the best weights."""

@@ -1,38 +1,54 @@
 """Checkpoints of weights and training state: safetensors and JSON, never pickle."""
 
 import shutil
-import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from regard.core.checksums import (
+    add_checksums,
+    check_file,
+    find_fault,
+    find_faults,
+    forget_checksums,
+    replacing_listed,
+)
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json, replacing, write_json
-from regard.core.records import check_file, shown_name
+from regard.core.files import read_json, sync_folder, write_json
+from regard.core.logging import logger
+from regard.core.records import shown_name
+from regard.core.shapes import describe_shape
+from regard.core.tensor_files import read_tensors, write_tensors
+from regard.training.optimizer_state import State, load_state, name_state, read_state
 
 FORMAT_VERSION = 1
-
-MAX_HEADER = 16 * 2**20
-"""Maximum size of the header of a file of tensors, in bytes; a hundred thousand tensors fit."""
+"""Version of the format of weights."""
 
 MAX_FAULTS = 8
 """Maximum number of weights that a message names."""
 
+NAMED_STATE = 2
+"""Version of the format of training states: 1 had the state of the optimiser by number."""
+
+RESUME, PREVIOUS = "resume", "resume.old"
+"""Folders of the last training state and of the one before it."""
+
+_PART, _DISCARDED = "resume.part", "resume.discarded"
+_WEIGHTS = "model.safetensors"
 _AVERAGES = "ema.safetensors"
+_TENSORS = "training.safetensors"
+_STATE = "training.json"
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write the weights of a model; tied weights are stored once, under their first name."""
-    weights = model.state_dict(keep_vars=True)
-    first_names = [names[0] for names in _tied_names(weights)]
-    _write_tensors(path, {name: weights[name] for name in first_names})
+    with replacing_listed(path) as temporary:
+        write_tensors(temporary, _untied_weights(model), version=FORMAT_VERSION)
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
@@ -42,101 +58,34 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a file; raise `CheckpointError` if it is missing or damaged."""
-    with open_weights(path) as file:
-        return {name: file.read(name) for name in file.shapes()}
-
-
-class WeightFile:
-    """An open file of tensors: names and shapes without reading it, and single tensors."""
-
-    def __init__(self, file: Any, path: Path) -> None:
-        self._file = file
-        self._path = path
-
-    def shapes(self) -> dict[str, Sequence[int]]:
-        """Return the shape of each tensor by its name, from the header."""
-        return {name: self._file.get_slice(name).get_shape() for name in self._file.keys()}
-
-    def read(self, name: str) -> Tensor:
-        """Read a tensor; raise `CheckpointError` if it holds NaN or infinity."""
-        tensor: Tensor = self._file.get_tensor(name)
-        # The sum is finite if all numbers are, unless it overflows; it takes a third of the time.
-        is_finite = tensor.is_complex() or not tensor.is_floating_point() or tensor.sum().isfinite()
-        if not (is_finite or tensor.isfinite().all()):
-            raise CheckpointError(
-                f"{self._path} holds NaN or infinity in {shown_name(name)}. The training diverged "
-                "or the file is damaged; use an earlier checkpoint, or train again."
-            )
-        return tensor
-
-
-@contextmanager
-def open_weights(path: Path) -> Iterator[WeightFile]:
-    """Open a file of tensors; raise `CheckpointError` if it is missing or damaged."""
     check_file(path)
-    try:
-        with path.open("rb") as start:
-            (header,) = struct.unpack("<Q", start.read(8).ljust(8, b"\0"))
-        if header > MAX_HEADER:
-            raise CheckpointError(
-                f"{path} is damaged: its header must have at most {MAX_HEADER:,} bytes, but has "
-                f"{header:,}. Copy it again, or train again."
-            )
-        with safe_open(path, framework="pt") as file:
-            _check_version((file.metadata() or {}).get("version", str(FORMAT_VERSION)), path)
-            yield WeightFile(file, path)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(
-            f"{path} is damaged ({error}). Copy it again, or train again."
-        ) from None
-
-
-def _check_version(version: str, path: Path) -> None:
-    if version not in map(str, range(1, FORMAT_VERSION + 1)):
-        raise CheckpointError(
-            f"{path} was saved by format {version:.20}; this version reads 1-{FORMAT_VERSION}. "
-            "Upgrade with `pip install -U regard`."
-        )
+    return read_tensors(path, max_version=FORMAT_VERSION)[1]
 
 
 def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> None:
-    """Copy weights into a model, all or nothing.
-
-    Args:
-        model: Model that receives the weights.
-        weights: A tensor for each of the model's weights; one name is enough for tied weights.
-        origin: Source of the weights, for the error message if they do not fit.
-    """
-    parameters = model.state_dict(keep_vars=True)
-    check_fit(parameters, {name: tensor.shape for name, tensor in weights.items()}, origin)
+    """Copy weights into a model, all or nothing; the arguments are those of `check_weights`."""
+    check_weights(model, weights, origin)
+    parameters = model.state_dict()
     with torch.no_grad():
         for name, tensor in weights.items():
             parameters[name].copy_(tensor)
 
 
-def check_fit(
-    parameters: Mapping[str, Tensor], shapes: Mapping[str, Sequence[int]], origin: str
-) -> None:
-    """Raise `CheckpointError` unless weights have the names and shapes of those of a model.
+def check_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> None:
+    """Raise `CheckpointError` if weights do not fit a model.
 
     Args:
-        parameters: The model's own weights, `state_dict(keep_vars=True)`.
-        shapes: Shapes of the weights to load; one name is enough for tied weights.
-        origin: Source of the weights, for the message.
+        model: Model that is to receive the weights.
+        weights: A tensor for each of the model's weights; one name is enough for tied weights.
+        origin: Source of the weights, for the error message.
     """
+    parameters = model.state_dict(keep_vars=True)
     faults = [
         f"{' = '.join(names)} is missing"
         for names in _tied_names(parameters)
-        if not any(name in shapes for name in names)
+        if not any(name in weights for name in names)
     ]
-    for name, shape in shapes.items():
-        if name not in parameters:
-            faults.append(f"{shown_name(name)} is unexpected")
-        elif tuple(shape) != parameters[name].shape:
-            faults.append(
-                f"{name} is {describe_shape(shape)} but must be "
-                f"{describe_shape(parameters[name].shape)}"
-            )
+    faults += _misfits(weights, parameters)
     if faults:
         more = f" and {len(faults) - MAX_FAULTS:,} more" if len(faults) > MAX_FAULTS else ""
         raise CheckpointError(
@@ -175,18 +124,139 @@ class Averages:
         """Save the weights of a step and remove the oldest."""
         if self._max_kept:
             save_weights(model, self._folder / f"step-{step:09}.safetensors")
-            for path in self.paths()[: -self._max_kept]:
-                path.unlink()
+            add_checksums(self._folder)
+            self._remove(self.paths()[: -self._max_kept])
 
     def remove(self, after: int) -> None:
         """Remove the weights of later steps."""
-        for path in self.paths():
-            if int(path.stem.removeprefix("step-")) > after:
-                path.unlink()
+        self._remove([p for p in self.paths() if int(p.stem.removeprefix("step-")) > after])
 
     def paths(self) -> list[Path]:
         """Return the paths of the checkpoints, oldest first."""
         return sorted(self._folder.glob("step-*.safetensors"))
+
+    def undamaged(self) -> list[Path]:
+        """Return the paths of the checkpoints that are as they were written; log the others."""
+        faults = {path: find_fault(path) for path in self.paths()}
+        for path, fault in faults.items():
+            if fault:
+                logger.warning("%s %s. It is not averaged.", path, fault)
+        return [path for path, fault in faults.items() if not fault]
+
+    def _remove(self, paths: list[Path]) -> None:
+        for path in paths:
+            path.unlink()
+        if paths:
+            forget_checksums(self._folder, [path.name for path in paths])
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that training continues from: the state after a step."""
+
+    weights: dict[str, Tensor]
+    """Weights and buffers of the model, which are not the best ones."""
+    averages: dict[str, Tensor]
+    """Moving averages of the weights; empty if there are none."""
+    optimizer: str
+    """Class of the optimiser."""
+    moments: State
+    """State of the optimiser; its hyperparameters are part of the config."""
+    rng: dict[str, Tensor]
+    """States of the random generators."""
+    state: dict[str, Any]
+    """Further state that can be written as JSON."""
+    is_named: bool = True
+    """Whether `moments` are by name of the parameter, not by number as in earlier versions."""
+
+
+def take_snapshot(
+    model: nn.Module,
+    optimizer: Optimizer,
+    *,
+    state: dict[str, Any],
+    averages: dict[str, Tensor] | None = None,
+) -> Snapshot:
+    """Return the state of training; the tensors are those of the model, not copies.
+
+    Args:
+        model: The model.
+        optimizer: Its optimiser.
+        state: Further state that can be written as JSON.
+        averages: Moving averages of the weights, if there are any.
+    """
+    return Snapshot(
+        weights=_untied_weights(model),
+        averages=averages or {},
+        optimizer=type(optimizer).__name__,
+        moments=read_state(model, optimizer),
+        rng=rng_states(),
+        state=state,
+    )
+
+
+def write_snapshot(run: Path, snapshot: Snapshot) -> None:
+    """Write the training state to `run`/resume atomically and keep the one before it.
+
+    At every moment there is a complete state in the folder.
+    """
+    current, previous, part, discarded = (
+        run / name for name in (RESUME, PREVIOUS, _PART, _DISCARDED)
+    )
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.rmtree(discarded, ignore_errors=True)
+    try:
+        part.mkdir()
+        _write_snapshot_files(part, snapshot)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)  # on a full disk, its space is needed
+        raise
+    if current.exists():
+        if previous.exists():
+            previous.rename(discarded)
+        current.rename(previous)
+    part.rename(current)
+    sync_folder(run)
+    shutil.rmtree(discarded, ignore_errors=True)
+
+
+def _write_snapshot_files(folder: Path, snapshot: Snapshot) -> None:
+    write_tensors(folder / _WEIGHTS, snapshot.weights, version=FORMAT_VERSION)
+    if snapshot.averages:
+        write_tensors(folder / _AVERAGES, snapshot.averages, version=FORMAT_VERSION)
+    moments = {
+        f"state.{name}.{key}": value
+        for name, values in snapshot.moments.items()
+        for key, value in values.items()
+    }
+    write_tensors(folder / _TENSORS, moments | snapshot.rng, version=NAMED_STATE)
+    write_json(folder / _STATE, {"optimizer": snapshot.optimizer, "state": snapshot.state})
+    add_checksums(folder)
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Read the training state in a folder found by `find_training`."""
+    saved = read_json(folder / _STATE)
+    is_valid = isinstance(saved, dict) and isinstance(saved.get("state"), dict)
+    if not is_valid or not isinstance(saved.get("optimizer"), str):
+        raise CheckpointError(f"{folder / _STATE} has no training state. The file is damaged.")
+    version, tensors = read_tensors(folder / _TENSORS, max_version=NAMED_STATE)
+    moments: State = {}
+    for name, tensor in tensors.items():
+        if name.startswith("state."):
+            # Names of parameters contain dots, keys such as `exp_avg` do not.
+            parameter, _, key = name.removeprefix("state.").rpartition(".")
+            moments.setdefault(parameter, {})[key] = tensor
+    averages = folder / _AVERAGES
+    return Snapshot(
+        weights=read_weights(folder / _WEIGHTS),
+        averages=read_weights(averages) if averages.exists() else {},
+        optimizer=saved["optimizer"],
+        moments=moments,
+        rng={name: tensor for name, tensor in tensors.items() if name.startswith("rng.")},
+        state=saved["state"],
+        is_named=version >= NAMED_STATE,
+    )
 
 
 def save_training(
@@ -197,81 +267,64 @@ def save_training(
     state: dict[str, Any],
     averages: dict[str, Tensor] | None = None,
 ) -> None:
-    """Write the training state to `run`/resume atomically.
-
-    Args:
-        run: The run folder.
-        model: Saved with its current weights, not the best ones.
-        optimizer: Its tensors are saved; its hyperparameters are part of the config.
-        state: Further state that can be written as JSON.
-        averages: Moving averages of the weights, if there are any.
-    """
-    current, part, old = run / "resume", run / "resume.part", run / "resume.old"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    save_weights(model, part / "model.safetensors")
-    if averages:
-        _write_tensors(part / _AVERAGES, averages)
-    tensors = {
-        f"state.{index}.{name}": value
-        for index, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-        if isinstance(value, Tensor)
-    }
-    _write_tensors(part / "training.safetensors", tensors | rng_states())
-    kind = type(optimizer).__name__
-    write_json(part / "training.json", {"optimizer": kind, "state": state})
-    if current.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        current.rename(old)
-    part.rename(current)
-    shutil.rmtree(old, ignore_errors=True)
+    """Write the training state to `run`/resume; the arguments are those of `take_snapshot`."""
+    write_snapshot(run, take_snapshot(model, optimizer, state=state, averages=averages))
 
 
-def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:
-    """Restore weights, optimiser and random generators saved by `save_training`.
+def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> Snapshot:
+    """Restore weights, optimiser and random generators from the last undamaged training state.
+
+    Everything is checked before anything is changed.
 
     Returns:
-        The `state` that was saved.
+        The training state, with what else was saved.
     """
     folder = find_training(run)
-    saved = read_json(folder / "training.json")
-    tensors = read_weights(folder / "training.safetensors")
+    snapshot, origin = read_snapshot(folder), str(folder)
     kind = type(optimizer).__name__
-    if saved["optimizer"] != kind:
+    if snapshot.optimizer != kind:
         raise CheckpointError(
-            f"{folder} was written with the optimiser {saved['optimizer']}, but "
+            f"{origin} was written with the optimiser {snapshot.optimizer}, but "
             f"`train.optimizer` is {kind} now. Resume with the optimiser it was started with."
         )
-    load_weights(model, folder / "model.safetensors")
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("state."):
-            _, index, key = name.split(".", maxsplit=2)
-            moments.setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    restore_rng(tensors)
-    state: dict[str, Any] = saved["state"]
-    return state
-
-
-def load_averages(run: Path) -> dict[str, Tensor]:
-    """Return the moving averages saved by `save_training`; empty if there are none."""
-    path = find_training(run) / _AVERAGES
-    return read_weights(path) if path.exists() else {}
+    moments = snapshot.moments
+    if not snapshot.is_named:
+        moments = name_state(model, optimizer, moments, origin=origin)
+    check_weights(model, snapshot.weights, origin)
+    if faults := _misfits(snapshot.averages, dict(model.named_parameters())):
+        raise CheckpointError(f"The averages of {origin} do not fit: {'; '.join(faults)}.")
+    _check_rng(snapshot.rng, origin)
+    load_state(model, optimizer, moments, origin=origin)
+    put_weights(model, snapshot.weights, origin)
+    restore_rng(snapshot.rng)
+    return snapshot
 
 
 def find_training(run: Path) -> Path:
-    """Return the folder to resume from: `resume`, or `resume.old` after a crash while saving."""
-    for folder in (run / "resume", run / "resume.old"):
-        if folder.is_dir():
+    """Return the folder of the last undamaged training state; log which one is damaged."""
+    damages: list[str] = []
+    for folder in (run / RESUME, run / PREVIOUS):
+        if not folder.exists():
+            continue
+        faults = find_faults(folder) if folder.is_dir() else ["it is not a folder"]
+        if not faults:
+            if damages:
+                logger.warning("%s. Resuming from %s, saved before it.", damages[0], folder)
             return folder
+        damages.append(f"{folder} is damaged: {'; '.join(faults)}")
+    if damages:
+        raise CheckpointError(f"{'. '.join(damages)}. Train again with --force.")
     raise CheckpointError(f"{run} has no state to resume from. Start without resuming.")
+
+
+def has_training(run: Path) -> bool:
+    """Return whether a run folder has a state to resume from."""
+    return any((run / name).is_dir() for name in (RESUME, PREVIOUS))
 
 
 def remove_training(run: Path) -> None:
     """Remove the training state of an earlier run from a run folder."""
-    for name in ("resume", "resume.part", "resume.old"):
+    for name in (RESUME, PREVIOUS, _PART, _DISCARDED):
         shutil.rmtree(run / name, ignore_errors=True)
 
 
@@ -293,26 +346,51 @@ def restore_rng(states: dict[str, Tensor]) -> None:
                 torch.cuda.set_rng_state(states[f"rng.cuda.{i}"], i)
 
 
-def _tied_names(weights: Mapping[str, Tensor]) -> list[list[str]]:
-    """Group the names of one tensor."""
+def _check_rng(states: dict[str, Tensor], origin: str) -> None:
+    """Raise `CheckpointError` if the generators do not accept the states of a file."""
+    before = rng_states()
+    try:
+        restore_rng(states)
+    except (KeyError, RuntimeError, TypeError) as error:
+        raise CheckpointError(
+            f"{origin} has no valid states of random generators ({error}). The file is damaged."
+        ) from None
+    finally:
+        restore_rng(before)
+
+
+def _untied_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights of a model, tied ones once, under their first name."""
+    weights = model.state_dict(keep_vars=True)
+    return {names[0]: weights[names[0]] for names in _tied_names(weights)}
+
+
+def _tied_names(weights: dict[str, Tensor]) -> list[list[str]]:
+    """Group the names that share one tensor."""
     groups: dict[int, list[str]] = {}
     for name, tensor in weights.items():
         groups.setdefault(id(tensor), []).append(name)
     return list(groups.values())
 
 
-def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with replacing(path) as temporary:
-        try:
-            save_file(stored, temporary, {"format": "regard", "version": str(FORMAT_VERSION)})
-        except SafetensorError as error:
-            raise CheckpointError(
-                f"{path} could not be written ({error}). Is the disk full? "
-                "The previous file is unchanged."
-            ) from None
+def _misfits(tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> list[str]:
+    """Return the tensors whose name, shape or kind of number is not expected."""
+    faults: list[str] = []
+    for name, tensor in tensors.items():
+        if name not in expected:
+            faults.append(f"{shown_name(name)} is unexpected")
+        elif tensor.shape != expected[name].shape:
+            faults.append(
+                f"{name} is {describe_shape(tensor)} but must be {describe_shape(expected[name])}"
+            )
+        elif _number_kind(tensor) != _number_kind(expected[name]):
+            found, needed = (
+                str(one.dtype).removeprefix("torch.") for one in (tensor, expected[name])
+            )
+            faults.append(f"{name} has numbers of {found} but must have {needed}")
+    return faults
 
 
-def describe_shape(shape: Sequence[int]) -> str:
-    """Format the shape of a tensor for messages, such as '3 x 4'."""
-    return " x ".join(map(str, shape)) or "a scalar"
+def _number_kind(tensor: Tensor) -> torch.dtype | str:
+    """Return the type of integers; floating-point numbers of any precision are converted."""
+    return "float" if tensor.is_floating_point() else tensor.dtype

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from regard.core.checksums import check_file
 from regard.core.errors import CheckpointError
-from regard.training.checkpoint import check_fit, open_weights
+from regard.core.tensor_files import open_tensors
+from regard.training.checkpoint import FORMAT_VERSION, check_weights
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -77,10 +79,10 @@ def draft_model(build: Callable[[], Model], *, num_tensors: int, origin: str) ->
 
 def check_model(build: Callable[[], nn.Module], path: Path) -> None:
     """Raise `CheckpointError` if the weights in a file do not fit a model; allocate neither."""
-    with open_weights(path) as file:
-        shapes = file.shapes()
-    draft = draft_model(build, num_tensors=len(shapes), origin=str(path))
-    check_fit(draft.state_dict(keep_vars=True), shapes, str(path))
+    with open_tensors(path, max_version=FORMAT_VERSION) as file:
+        stored = file.drafts()
+    draft = draft_model(build, num_tensors=len(stored), origin=str(path))
+    check_weights(draft, stored, str(path))
 
 
 def load_model(build: Callable[[], Model], path: Path) -> Model:
@@ -93,13 +95,14 @@ def load_model(build: Callable[[], Model], path: Path) -> Model:
         build: Builds the model.
         path: The weights.
     """
-    with open_weights(path) as file:
-        shapes = file.shapes()
-        model = draft_model(build, num_tensors=len(shapes), origin=str(path))
+    check_file(path)
+    with open_tensors(path, max_version=FORMAT_VERSION) as file:
+        stored = file.drafts()
+        model = draft_model(build, num_tensors=len(stored), origin=str(path))
+        check_weights(model, stored, str(path))
         drafts = model.state_dict(keep_vars=True)
-        check_fit(drafts, shapes, str(path))
         loaded: dict[int, Tensor] = {}  # by the identity of the draft, since names may be tied
-        for name in shapes:
+        for name in stored:
             draft = drafts[name]
             # `torch.empty_like` of a draft would import a thousand modules.
             tensor = torch.empty(draft.shape, dtype=draft.dtype)

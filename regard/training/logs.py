@@ -1,10 +1,11 @@
 """Training log: running averages and a JSON-lines file of events."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -17,6 +18,55 @@ from regard.core.progress import without_progress
 from regard.core.records import check_record
 from regard.training.logger import Logger
 from regard.training.plan import Plan, Row
+from regard.training.settings import TrainConfig
+
+MIN_REPEATED = 10
+"""Skipped steps, in a row or as most of those between two rows of the training log, from which
+training returns to the last checkpoint."""
+MAX_RETURNS = 3
+"""Returns to a checkpoint after which training fails."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Steps skipped since the last row of the training log."""
+
+    num: int = 0
+    """Number of skipped steps."""
+    num_steps: int = 0
+    """Number of all steps."""
+    in_a_row: int = 0
+    """Number of steps skipped since the last one that was not; also those before the last row."""
+    loss: float = 0.0
+    """Sum of losses with those of skipped steps."""
+    gradient_norm: float = 0.0
+    """Sum of gradient norms with those of skipped steps."""
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether so many were skipped that training does not get on."""
+        is_most = self.num >= MIN_REPEATED and 2 * self.num > self.num_steps
+        return is_most or self.in_a_row >= MIN_REPEATED
+
+    def describe(self, step: int) -> str:
+        """Describe the skipped steps up to `step` in one sentence, without its full stop."""
+        name, value = "loss", self.loss
+        if math.isfinite(value):
+            name, value = "gradient norm", self.gradient_norm
+        kind = "NaN" if math.isnan(value) else "infinite"
+        return (
+            f"The {name} became {kind} between steps {step - self.num_steps + 1:,} and {step:,}: "
+            f"{self.num:,} of {self.num_steps:,} updates were skipped"
+        )
+
+
+def describe_remedies(config: TrainConfig, run: Path) -> str:
+    """Return what to do about updates that are not finite, and which files are unchanged."""
+    return (
+        f"Lower `train.optimizer.learning_rate` (now {config.optimizer.learning_rate:g}), give the "
+        f"schedule a longer warm-up or set `train.clip_norm` (now {config.clip_norm:g}). "
+        f"Files saved earlier in {run} are unchanged."
+    )
 
 
 class _LogRow(TypedDict):
@@ -48,38 +98,59 @@ class Meter:
 
     def __init__(self, device: torch.device) -> None:
         self._sums = torch.zeros(4, dtype=sum_dtype(device), device=device)
+        self._with_skipped = torch.zeros_like(self._sums)  # the sums with those of skipped steps
+        self._num_skipped = torch.zeros((), dtype=torch.long, device=device)
+        self._in_a_row = torch.zeros_like(self._num_skipped)
         self.reset()
 
     def reset(self) -> None:
         """Set all sums to zero."""
-        self._sums.zero_()
+        for sums in (self._sums, self._with_skipped, self._num_skipped):
+            sums.zero_()
         self.num_steps = 0
         self._num_tokens = 0
         self._waited = 0.0
         self._started = time.perf_counter()
 
-    def add(self, sums: Tensor, norm: Tensor, *, num_tokens: int) -> None:
-        """Add a step.
+    def add(self, sums: Tensor, norm: Tensor, *, num_tokens: int) -> Tensor:
+        """Add a step; return whether it must be skipped, (), as a number is not finite.
 
         Args:
             sums: Loss, negative log-likelihood and token count of the step.
             norm: Gradient norm of the step.
             num_tokens: Target tokens of the step.
         """
-        self._sums += torch.cat([sums, norm.view(1)])
+        row = torch.cat([sums, norm.view(1)])
+        total = row.sum()
+        is_skipped = total - total != 0  # NaN, if the total is NaN or infinite
+        self._sums += row.masked_fill(is_skipped, 0)
+        self._with_skipped += row
+        self._num_skipped += is_skipped
+        self._in_a_row = (self._in_a_row + 1) * is_skipped
         self.num_steps += 1
         self._num_tokens += num_tokens
+        return is_skipped
 
     def read(self) -> dict[str, float]:
-        """Return means per token and per step, the throughput and the share of time waiting."""
+        """Return means per token and per step, the throughput and the share of time waiting.
+
+        Means are those of the steps that were not skipped.
+        """
         loss, nll, count, norm = self._sums.tolist()
+        num_used = self.num_steps - self._num_skipped.item()
         return {
             "loss": loss / max(count, 1),
             "nll": nll / max(count, 1),
-            "gradient_norm": norm / max(self.num_steps, 1),
+            "gradient_norm": norm / max(num_used, 1),
             "tokens_per_second": self._num_tokens / max(self._seconds(), 1e-9),
             "waiting": self._waited / max(self._seconds(), 1e-9),
         }
+
+    def skipped(self) -> Skipped:
+        """Return the number of skipped steps, and what was not finite."""
+        num, in_a_row = torch.stack([self._num_skipped, self._in_a_row]).tolist()
+        loss, _, _, norm = self._with_skipped.tolist()
+        return Skipped(num, self.num_steps, in_a_row, loss=loss, gradient_norm=norm)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -103,6 +174,10 @@ class Meter:
         """Return the state as plain JSON."""
         return {
             "sums": self._sums.tolist(),
+            # JSON has neither NaN nor infinity.
+            "with_skipped": [str(value) for value in self._with_skipped.tolist()],
+            "num_skipped": self._num_skipped.item(),
+            "in_a_row": self._in_a_row.item(),
             "num_steps": self.num_steps,
             "num_tokens": self._num_tokens,
             "seconds": self._seconds(),
@@ -112,6 +187,11 @@ class Meter:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a state returned by `state`."""
         self._sums.copy_(torch.tensor(state["sums"], dtype=self._sums.dtype))
+        # Missing in states of older versions.
+        with_skipped = [float(value) for value in state.get("with_skipped", state["sums"])]
+        self._with_skipped.copy_(torch.tensor(with_skipped, dtype=self._sums.dtype))
+        self._num_skipped.fill_(state.get("num_skipped", 0))
+        self._in_a_row.fill_(state.get("in_a_row", 0))
         self.num_steps = state["num_steps"]
         self._num_tokens = state["num_tokens"]
         self._waited = state.get("waited", 0.0)  # missing in states of older versions

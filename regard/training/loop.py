@@ -4,9 +4,9 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,33 +18,21 @@ from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
-from regard.training.ema import MovingAverage
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import Meter, TrainingLog
+from regard.training.logs import MAX_RETURNS, Meter, Skipped, TrainingLog, describe_remedies
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
-from regard.training.overfitting import report_overfitting
-from regard.training.plan import Batches, build_plan
+from regard.training.plan import Batches, Reason, build_plan, reason_to_stop
 from regard.training.prefetch import prefetch
 from regard.training.progress import Progress
-from regard.training.schedules import build_schedule, is_better
+from regard.training.saving import Saver
+from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
-
-Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Result of a validation."""
-
-    value: float
-    """Value that selects the best weights; larger is better."""
-    metrics: dict[str, float] = field(default_factory=dict)
-    """Metrics for the training log."""
-    metric: str = ""
-    """Name of the one that `value` is computed from."""
+from regard.training.updates.ema import MovingAverage
+from regard.training.updates.skippable import build_updates
+from regard.training.validation import Validation, report_overfitting
 
 
 @dataclass(frozen=True)
@@ -99,17 +87,22 @@ class Trainer:
         freeze(model, config.freeze)
         if config.checkpoint_activations:
             checkpoint_blocks(model)
-        self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
+        self._device = next(model.parameters()).device
+        self._reset_optimizer()
         self._plan = build_plan(config, batches, unit=unit)
         self._schedule = build_schedule(config.schedule, self._plan.total_steps)
         self._log_file = TrainingLog(
             run / "journal.jsonl", [choose_display()] if loggers is None else loggers
         )
         self._interrupts = Interrupts()
+        self._saver = Saver(
+            run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps
+        )
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
-        self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
+        self._skipped = Skipped()
+        self._has_checkpoint = False
         self._gradients = self._choose_gradients()
         choice = "never" if config.checkpoint_activations else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
@@ -117,35 +110,45 @@ class Trainer:
 
     def resume(self) -> None:
         """Restore the training state saved in the run folder."""
-        state = checkpoint.load_training(self._run, self._model, self._optimizer)
+        snapshot = checkpoint.load_training(self._run, self._model, self._optimizer)
+        state = snapshot.state
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
-        self._ema.restore(checkpoint.load_averages(self._run))
+        self._ema.restore(snapshot.averages)
+        self._has_checkpoint = True
 
     def run(self) -> Summary:
         """Train until a limit is reached or the run is interrupted (Ctrl-C or SIGTERM).
 
         To continue later, build a new trainer and call `resume` before `run`.
         """
-        self._clear_later_steps()
+        self._run.mkdir(parents=True, exist_ok=True)
+        self._remove_later_steps()
+        if self.progress.step == 0:
+            checkpoint.remove_training(self._run)
         self._started = time.perf_counter() - self.progress.seconds
-        stopped: Reason
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
         with (
+            self._saver.opened(self.progress.step, self.progress.seconds),
             self._interrupts,
             self._log_file.opened(plan),
             self._compiler,
             own_stream(self._device),
         ):
             try:
-                stopped = self._train()
+                if self.progress.step == 0 and self._saver.is_periodic:
+                    self._save()  # training may have to return to its start
+                stopped: Reason = self._train()
+                if (skipped := self._meter.skipped()).num:
+                    logger.warning("%s.", skipped.describe(self.progress.step))
                 self._try_average()
             except KeyboardInterrupt:
                 stopped = "interrupted"
             self._interrupts.ignore()
             self._ema.remove()  # of an interrupted validation
-            self._save()
+            self._try_save() if stopped == "interrupted" else self._save()
+            self._saver.wait()
             if self.progress.best is None:
                 self._ema.apply()
                 checkpoint.save_weights(self._model, self._run / "model.safetensors")
@@ -160,12 +163,17 @@ class Trainer:
         while True:
             if self._is_validation_due():
                 self._validate()
-            if stopped := self._reason_to_stop():
+            elif self._saver.is_due(self.progress.step, self._seconds()):
+                self._try_save()
+            if stopped := reason_to_stop(self._config, self.progress, self._seconds()):
                 break
             with self._meter.waiting():
                 group = next(groups, None)
             if group:
                 self._step(group)
+                if self._skipped.is_repeated:
+                    self._return_to_checkpoint()
+                    groups = self._groups()
             else:
                 self.progress.epoch += 1
                 self.progress.position = 0
@@ -187,11 +195,11 @@ class Trainer:
         with self._interrupts.deferred():
             if self._compiler.begin_step(self.progress.step, self._seconds()):
                 self._gradients.reset()
+            self._updates.begin()
             sums = self._backward(group)
             self._set_learning_rate()
             norm = self._scale_gradients(count=sums[2])
-            self._optimizer.step()
-            self._meter.add(sums, norm, num_tokens=num_tokens)
+            self._updates.step(self._meter.add(sums, norm, num_tokens=num_tokens))
             self.progress.step += 1
             self._ema.update(self.progress.step)
             self.progress.position += len(group)
@@ -243,8 +251,16 @@ class Trainer:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
+    def _reset_optimizer(self) -> None:
+        config = self._config
+        self._optimizer = build_optimizer(
+            config.optimizer, self._model, layer_decay=config.layer_decay
+        )
+        self._updates = build_updates(self._optimizer, self._model, self._device)
+
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
+        factor *= self.progress.rate_factor
         for group in self._optimizer.param_groups:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
 
@@ -260,26 +276,32 @@ class Trainer:
         return norm
 
     def _log(self) -> None:
-        numbers = self._read_meter()
+        numbers, self._skipped = self._meter.read(), self._meter.skipped()
         self._meter.reset()
         rate = max(group["lr"] for group in self._optimizer.param_groups)
-        self._write("train", {**numbers, "learning_rate": rate})
+        if self._skipped.num < self._skipped.num_steps:
+            self._write("train", {**numbers, "learning_rate": rate})
+        if self._skipped.num and not self._skipped.is_repeated:
+            logger.warning("%s.", self._skipped.describe(self.progress.step))
 
-    def _read_meter(self) -> dict[str, float]:
-        """Return the meter's averages; raise if the loss or the gradient norm is not finite."""
-        numbers = self._meter.read()
-        for name in ("loss", "gradient_norm"):
-            if not math.isfinite(numbers[name]):
-                first, last = self.progress.step - self._meter.num_steps + 1, self.progress.step
-                kind = "NaN" if math.isnan(numbers[name]) else "infinite"
-                raise RegardError(
-                    f"The {name.replace('_', ' ')} became {kind} between steps {first:,} and "
-                    f"{last:,}. Lower `train.optimizer.learning_rate` "
-                    f"(now {self._config.optimizer.learning_rate:g}), give the schedule a longer "
-                    f"warm-up or set `train.clip_norm` (now {self._config.clip_norm:g}). "
-                    f"Files saved earlier in {self._run} are unchanged."
-                )
-        return numbers
+    def _return_to_checkpoint(self) -> None:
+        """Resume from the last checkpoint, which was saved before the skipped steps."""
+        found = self._skipped.describe(self.progress.step)
+        num_returns = self.progress.num_returns
+        if num_returns == MAX_RETURNS or not self._has_checkpoint:
+            raise RegardError(f"{found}. {describe_remedies(self._config, self._run)}")
+        with self._interrupts.deferred():
+            self._saver.wait()
+            self._reset_optimizer()
+            self.resume()
+            self._skipped = Skipped()
+            self.progress.num_returns = num_returns + 1
+            self._remove_later_steps()
+        logger.warning(
+            "%s. Training returns to step %s, with half the learning rate.",
+            found,
+            f"{self.progress.step:,}",
+        )
 
     def _is_validation_due(self) -> bool:
         progress, every = self.progress, self._config.validate_every
@@ -288,10 +310,11 @@ class Trainer:
         return progress.step % every == 0 if every else progress.position == 0
 
     def _validate(self) -> None:
-        self._read_meter()
         self._ema.apply()
         result = self._evaluate()
         with self._interrupts.deferred():
+            if result.replaces_metric(self.progress):
+                self._schedule.restore({"best": None, "bad_validations": 0})
             self._schedule.observe(result.value)
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
@@ -300,7 +323,7 @@ class Trainer:
             report_overfitting(self.progress, loss, patience=self._config.patience)
             self._ema.remove()
             self._averages.keep(self._model, self.progress.step)
-            self._save()
+            self._try_save()
 
     def _evaluate(self) -> Validation:
         """Validate without changing the model, the generator states or the measured throughput."""
@@ -314,25 +337,16 @@ class Trainer:
             checkpoint.restore_rng(rng)
 
     def _record(self, kind: str, result: Validation) -> None:
-        progress, loss = self.progress, result.metrics.get("loss")
-        is_improved = is_better(result.value, progress.best)
-        is_best = is_improved
-        if loss is not None and progress.best_loss is not None and result.value == progress.best:
-            # Early in training a metric is often 0: of equal values, the lower loss is better.
-            is_best = loss < progress.best_loss
+        is_best = result.is_best(self.progress)
         if is_best:
             checkpoint.save_weights(self._model, self._run / "model.safetensors")
-            progress.best, progress.best_step = result.value, progress.step
-            progress.best_loss = loss
-        if is_improved:
-            progress.bad_validations = 0
-            progress.is_overfitting_reported = False
+        result.count(self.progress)
         named = {"metric": result.metric} if result.metric else {}
         row = {"value": result.value, **named, **result.metrics, "is_best": is_best}
         self._write(kind, row)
 
     def _try_average(self) -> None:
-        paths = self._averages.paths()
+        paths = self._averages.undamaged()
         if not self._config.average_last or len(paths) < 2:
             return
         current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
@@ -344,38 +358,28 @@ class Trainer:
         finally:
             checkpoint.put_weights(self._model, current, "the model")
 
-    def _reason_to_stop(self) -> Reason | None:
-        progress, config = self.progress, self._config
-        limits: dict[Reason, tuple[float, float]] = {
-            "patience": (config.patience, progress.bad_validations),
-            "steps": (config.max_steps, progress.step),
-            "epochs": (config.max_epochs, progress.epoch),
-            "minutes": (config.max_minutes, self._seconds() / 60),
-        }
-        return next(
-            (reason for reason, (limit, value) in limits.items() if 0 < limit <= value), None
-        )
+    def _try_save(self) -> None:
+        """Save the state unless steps are skipped now: training may return to the one before."""
+        if not (self._has_checkpoint and self._meter.skipped().in_a_row):
+            self._save()
 
     def _save(self) -> None:
-        self._read_meter()
         self.progress.seconds = self._seconds()
         state = {
             "progress": asdict(self.progress),
             "meter": self._meter.state(),
             "schedule": self._schedule.state(),
         }
-        averages = self._ema.state()
-        checkpoint.save_training(
-            self._run, self._model, self._optimizer, state=state, averages=averages
+        snapshot = checkpoint.take_snapshot(
+            self._model, self._optimizer, state=state, averages=self._ema.state()
         )
+        self._saver.save(snapshot, step=self.progress.step, seconds=self.progress.seconds)
+        self._has_checkpoint = True
 
-    def _clear_later_steps(self) -> None:
+    def _remove_later_steps(self) -> None:
         """Remove log rows and weights of later steps, left by an earlier run in this folder."""
-        self._run.mkdir(parents=True, exist_ok=True)
         self._log_file.truncate(after=self.progress.step or -1)
         self._averages.remove(after=self.progress.step)
-        if self.progress.step == 0:
-            checkpoint.remove_training(self._run)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started

@@ -14,7 +14,7 @@ from regard.core.config import AtLeast, Config, PerKind, Within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import did_you_mean
-from regard.training.muon import Muon
+from regard.training.updates.muon import Muon
 
 
 @dataclass(frozen=True, kw_only=True)

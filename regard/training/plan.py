@@ -3,10 +3,14 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from regard.core.errors import DataError
+from regard.training.progress import Progress
 from regard.training.settings import TrainConfig
+
+Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
+"""Reason for the end of a training."""
 
 Row = dict[str, Any]
 """One event of a run: `kind`, `step` and the fields of that kind of event."""
@@ -100,3 +104,20 @@ def build_plan(config: TrainConfig, batches: Batches, *, unit: str) -> Plan:
         patience=config.patience,
         unit=unit,
     )
+
+
+def reason_to_stop(config: TrainConfig, progress: Progress, seconds: float) -> Reason | None:
+    """Return which limit a training has reached, or None.
+
+    Args:
+        config: Settings with the limits.
+        progress: Counters of the run.
+        seconds: Training time so far.
+    """
+    limits: dict[Reason, tuple[float, float]] = {
+        "patience": (config.patience, progress.bad_validations),
+        "steps": (config.max_steps, progress.step),
+        "epochs": (config.max_epochs, progress.epoch),
+        "minutes": (config.max_minutes, seconds / 60),
+    }
+    return next((reason for reason, (limit, value) in limits.items() if 0 < limit <= value), None)

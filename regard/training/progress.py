@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+RETURN_FACTOR = 0.5
+"""Factor of the learning rate at each return to a checkpoint."""
+
 
 @dataclass
 class Progress:
@@ -21,6 +24,8 @@ class Progress:
     """Step of the last validation."""
     best: float | None = None
     """Best validation value so far."""
+    metric: str = ""
+    """Metric of the validations so far; empty if unknown."""
     best_step: int = 0
     """Step of the best validation."""
     best_loss: float | None = None
@@ -33,3 +38,10 @@ class Progress:
     """Validations with a higher loss since the lowest one or the last report of over-fitting."""
     is_overfitting_reported: bool = False
     """Whether over-fitting has been reported since the best validation."""
+    num_returns: int = 0
+    """Returns to a checkpoint after steps that were not finite."""
+
+    @property
+    def rate_factor(self) -> float:
+        """Factor of the learning rate after the returns to a checkpoint."""
+        return float(RETURN_FACTOR**self.num_returns)

@@ -40,6 +40,11 @@ class TrainConfig(Config):
     """Updates between two validations; 0 = after each epoch."""
     patience: NonNegative = 5
     """Validations without improvement before early stopping; 0 = never."""
+    save_every_minutes: Annotated[float, AtLeast(0)] = 5.0
+    """Minutes between two checkpoints, which are written in the background; a killed run loses the
+    steps since the last one. 0 = only at validations and at the end."""
+    save_every_steps: NonNegative = 0
+    """Updates between two checkpoints; 0 = by time only."""
     average_last: NonNegative = 0
     """Number of last validations whose weights are averaged, if that is better; 0 = off."""
     ema_decay: Annotated[float, Within(0.0, 0.99999)] = 0.0

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C and SIGTERM, deferred during sections that must complete."""
+"""Handling of Ctrl-C, SIGTERM and SIGHUP, deferred during sections that must complete."""
 
 import signal
 import threading
@@ -9,7 +9,10 @@ from typing import Any, NoReturn
 
 
 class Interrupts:
-    """Context in which SIGINT and SIGTERM raise `KeyboardInterrupt`, but not in `deferred` blocks.
+    """Context in which signals raise `KeyboardInterrupt`, but not in `deferred` blocks.
+
+    The signals are SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal), except for a SIGHUP
+    that is ignored already, as `nohup` does.
 
     Only the first signal raises: a second one, from the user or a parent process, must not
     interrupt the end of training. Signal handlers work in the main thread only; in other threads
@@ -24,7 +27,7 @@ class Interrupts:
     def __enter__(self) -> "Interrupts":
         self._is_deferred = self._is_pending = False
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _handled():
                 self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -56,3 +59,13 @@ class Interrupts:
     def _interrupt(self) -> NoReturn:
         self._is_deferred, self._is_pending = True, False
         raise KeyboardInterrupt
+
+
+def _handled() -> list[signal.Signals]:
+    """Return the signals to handle."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # Windows has no SIGHUP.
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) != signal.SIG_IGN:
+        numbers.append(hang_up)
+    return numbers

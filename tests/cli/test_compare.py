@@ -1,10 +1,10 @@
 import json
-import shutil
 
 import pytest
 
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
+from tests.fixtures.runs import copy_without_checksums
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_single_run_is_refused(refused, tiny_run):
 
 
 def test_run_on_another_test_set_is_refused(refused, tiny_run, tmp_path):
-    other = shutil.copytree(tiny_run.folder, tmp_path / "other")
+    other = copy_without_checksums(tiny_run.folder, tmp_path / "other")
     write_examples(other / "test.jsonl", [Example("a b", "b a")] * 30)
     message = refused("compare", tiny_run.folder, other)
     assert f"{tiny_run.folder} and {other} were tested on different sentences" in message

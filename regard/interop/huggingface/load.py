@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.core.checksums import add_checksums
 from regard.core.config import read_toml, to_dict
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, read_record, replacing_folder, write_json
@@ -90,6 +91,7 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
         new = {name: p for name, p in task.model.named_parameters() if name not in weights}
         put_weights(task.model, weights | new, str(folder))
         save_weights(task.model, part / WEIGHTS)
+        add_checksums(part)
     return Imported(out, task, notes)
 
 

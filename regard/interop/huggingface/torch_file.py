@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import CheckpointError
-from regard.core.records import check_file, shown, shown_name
+from regard.core.records import check_regular, shown, shown_name
 
 MAX_OPCODES = 1_000_000
 """Maximum number of instructions of a pickle; a tensor takes about forty."""
@@ -81,7 +81,7 @@ class _View:
 
 def read_torch_file(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a file that `torch.save` wrote; raise `CheckpointError` for any other."""
-    check_file(path)
+    check_regular(path)
     try:
         is_zip = zipfile.is_zipfile(path)
         return _read_zip(path) if is_zip else _read_old(path)

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from regard.core.errors import CheckpointError
 from regard.core.files import read_record
 from regard.core.records import check_record, shown
+from regard.core.shapes import describe_shape
 from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.torch_file import read_torch_file
-from regard.training.checkpoint import describe_shape, read_weights
+from regard.training.checkpoint import read_weights
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -100,8 +101,8 @@ def match_weights(
                 name for name in tensors if name not in known and not re.search(layout.unused, name)
             ],
             "of another shape": [
-                f"{names[name][0]} is {describe_shape(tensor.shape)} but must be "
-                f"{describe_shape(parameters[name].shape)}"
+                f"{names[name][0]} is {describe_shape(tensor)} but must be "
+                f"{describe_shape(parameters[name])}"
                 for name, tensor in loaded.items()
                 if tensor.shape != parameters[name].shape
             ],

@@ -5,11 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.core.checksums import check_file
 from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_record
 from regard.data.example import Example
-from regard.runs.folder import METRICS, PREDICTIONS, read_config, read_metrics, read_test_set
+from regard.runs.folder import (
+    METRICS,
+    PREDICTIONS,
+    TEST,
+    read_config,
+    read_metrics,
+    read_test_set,
+)
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 
@@ -67,6 +75,8 @@ def _read(folder: Path, name: str) -> FinishedRun:
             f"{folder} is not finished: {METRICS} is missing. Resume training "
             "(`regard train … --resume`)."
         )
+    for file in (TEST, METRICS, PREDICTIONS):
+        check_file(folder / file)
     examples = read_test_set(folder)
     outputs = read_record(folder / PREDICTIONS, list[str])
     if len(outputs) != len(examples):

@@ -27,8 +27,8 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.recipe import limit_targets
 from regard.tasks.generation.task import Predictor
 from regard.tasks.latents import check_latents, measure_elbo
-from regard.training.loop import Validation
 from regard.training.losses import log_probs_of
+from regard.training.validation import Validation
 
 CHUNK = 64
 """Number of latents to decode at once."""

@@ -54,8 +54,8 @@ from regard.tasks.metrics import LOSS, PERPLEXITY, measure, to_objective
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask, warn_if_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
-from regard.training.loop import Validation
 from regard.training.losses import Loss
+from regard.training.validation import Validation
 
 LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the maximum length in training "

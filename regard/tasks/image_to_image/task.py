@@ -45,8 +45,8 @@ from regard.tasks.image_to_image.recipe import ImageToImageRecipe
 from regard.tasks.latents import check_latents, measure_elbo
 from regard.tasks.prediction import CaptionedImage, Prediction, to_image
 from regard.tasks.source_task import EncoderTask
-from regard.training.loop import Validation
 from regard.training.losses import Loss, gaussian_nll
+from regard.training.validation import Validation
 
 CHUNK = 256
 """Number of latents to decode at once."""

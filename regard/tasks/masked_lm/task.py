@@ -39,8 +39,8 @@ from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask
-from regard.training.loop import Validation
 from regard.training.losses import Loss
+from regard.training.validation import Validation
 
 Query = tuple[list[int], list[int]]
 """Token ids of a text, with start and end token, and the positions to predict."""

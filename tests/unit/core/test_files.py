@@ -12,9 +12,11 @@ from regard.core.files import (
     check_suffix,
     read_json,
     read_json_lines,
+    remove_leftovers,
     replacing,
     replacing_folder,
     sha256,
+    sync_folder,
     write_json,
     write_text,
 )
@@ -111,6 +113,12 @@ def test_missing_json_asks_for_a_run_folder(tmp_path):
         read_json(tmp_path / "file.json")
 
 
+def test_folder_in_place_of_json_is_named(tmp_path):
+    (tmp_path / "file.json").mkdir()
+    with pytest.raises(CheckpointError, match=r"file\.json cannot be read: Is a directory"):
+        read_json(tmp_path / "file.json")
+
+
 @pytest.mark.parametrize("content", [b'{"a": ', b'"\xff"'], ids=["cut", "not-text"])
 def test_damaged_json_is_named(tmp_path, content):
     (tmp_path / "file.json").write_bytes(content)
@@ -170,6 +178,47 @@ def test_existing_folder_survives_a_failure(tmp_path):
         raise KeyError
     assert [child.name for child in (tmp_path / "folder").iterdir()] == ["old"]
     assert [child.name for child in tmp_path.iterdir()] == ["folder"]
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path):
+    for name in (".a.json.x.part", "a.json", "b.part", ".hidden"):
+        (tmp_path / name).touch()
+    (tmp_path / ".c.y.part").mkdir()
+    (tmp_path / ".c.y.part" / "file").touch()
+    remove_leftovers(tmp_path)
+    assert names(tmp_path) == [".hidden", "a.json", "b.part"]
+    remove_leftovers(tmp_path / "absent")
+
+
+def test_replaced_file_and_its_name_are_written_to_disk(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def record(handle):
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    write_text(tmp_path / "file.txt", "new")
+    file, folder = synced
+    assert Path(file).name.startswith(".file.txt.") and folder == str(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_file_system_that_cannot_sync_folders_is_accepted(tmp_path, monkeypatch, number):
+    def refuse(handle):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    sync_folder(tmp_path)
+
+
+def test_failing_disk_is_not_ignored(tmp_path, monkeypatch):
+    def fail(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        sync_folder(tmp_path)
 
 
 def test_missing_log_has_no_rows(tmp_path):

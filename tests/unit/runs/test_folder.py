@@ -1,6 +1,5 @@
 import json
 import re
-import shutil
 
 import pytest
 import torch
@@ -27,6 +26,7 @@ from regard.runs.folder import (
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.task import Predictor
+from tests.fixtures.runs import copy_without_checksums
 
 SOURCE, TARGET = (TOKENIZER.format(side) for side in ("source", "target"))
 SOURCES = ["a b c", "e d", "b a c d"]
@@ -143,7 +143,7 @@ def test_test_set_is_restored_as_it_was_written(tiny_run, reverse_files):
 
 
 def test_several_texts_and_empty_targets_of_a_test_set_are_restored(tiny_run, tmp_path):
-    folder = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
     examples = [
         Example(("a b", "c"), "d", references=("e",), alignment=((0, 1),), tags=("t",)),
         Example("one line of a text\n"),
@@ -153,14 +153,14 @@ def test_several_texts_and_empty_targets_of_a_test_set_are_restored(tiny_run, tm
 
 
 def test_run_without_a_test_set_is_refused(tiny_run, tmp_path):
-    folder = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
     (folder / TEST).unlink()
     with pytest.raises(CheckpointError, match=r"test\.jsonl.*Name a data set"):
         read_test_set(folder)
 
 
 def test_ensemble_of_runs_with_different_test_sets_is_refused(tiny_run, tmp_path):
-    other = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    other = copy_without_checksums(tiny_run.folder, tmp_path / "run")
     assert len(read_test_set(f"{tiny_run.folder},{other}")) == 30
     write_examples(other / TEST, [Example("a b", "b a")])
     with pytest.raises(CheckpointError, match="different test sets"):

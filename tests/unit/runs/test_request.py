@@ -1,9 +1,11 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.files import read_json, write_json
 from regard.runs.request import Request
 from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.reading import read_pairs, read_split
@@ -181,3 +183,28 @@ def test_single_names_may_be_strings(tmp_path):
 def test_value_that_is_no_name_is_refused():
     with pytest.raises(TypeError, match="`data` must be a string or several, but is 3 .int."):
         Request(data=3)
+
+
+def test_resuming_with_another_recipe_is_refused(reverse_files, tiny_run):
+    request = reverse_files.request(tiny_run.folder, recipe="luong2015", is_resumed=True)
+    with pytest.raises(
+        ConfigError,
+        match=r"`--recipe` cannot change when .* was started with 'bahdanau2015-laptop', but it is "
+        r"'luong2015' now\.",
+    ):
+        replace(request, settings=()).resolve()
+
+
+def test_resuming_with_the_same_recipe_is_accepted(reverse_files, tiny_run):
+    request = reverse_files.request(tiny_run.folder, is_resumed=True)
+    assert request.resolve()[0] == tiny_run.predictor.recipe
+
+
+def test_run_that_was_started_without_a_recipe_is_not_resumed_with_one(
+    reverse_files, tiny_run, tmp_path
+):
+    config = read_json(tiny_run.folder / "config.json")
+    write_json(tmp_path / "config.json", {**config, "about": {**config["about"], "recipe": None}})
+    request = reverse_files.request(tmp_path, is_resumed=True)
+    with pytest.raises(ConfigError, match="was started without --recipe, but it is 'bahdanau2015"):
+        request.resolve()

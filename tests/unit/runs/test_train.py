@@ -10,6 +10,7 @@ from regard.data.example import Example
 from regard.runs.folder import METRICS, PREDICTIONS, WEIGHTS, load_untrained, predict
 from regard.runs.train import train
 from regard.training.checkpoint import read_weights
+from regard.training.loop import Trainer
 
 EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d")]
 DROPOUT = ("model.encoder.dropout=0.3", "model.decoder.dropout=0.3", "train.max_epochs=3")
@@ -194,3 +195,80 @@ def test_data_in_place_of_a_request_is_refused():
 def test_source_that_is_no_text_is_refused(tiny_run):
     with pytest.raises(TypeError, match="a text or a list of texts, but is 5 .int."):
         tiny_run.predictor.translate(5)
+
+
+class KilledError(Exception):
+    """Ends a training without saving anything."""
+
+
+def train_killed(request, monkeypatch, *, method):
+    """Train until a method of the trainer is called, which ends the process."""
+
+    def kill(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, method, kill)
+        with pytest.raises(KilledError):
+            train(request)
+
+
+def test_run_that_was_killed_before_its_first_checkpoint_starts_anew(
+    reverse_files, tmp_path, monkeypatch, caplog
+):
+    caplog.set_level("INFO", "regard")
+    settings = (*DROPOUT, "train.max_steps=4", "seed=3")
+    request = reverse_files.request(tmp_path / "killed", *settings)
+    train_killed(request, monkeypatch, method="run")
+    resumed = train(replace(request, is_resumed=True, recipe=None, settings=()))
+    assert "killed was stopped before its first checkpoint. Training starts anew." in caplog.text
+    whole = train(reverse_files.request(tmp_path / "whole", *settings))
+    assert_same_weights(resumed.folder / WEIGHTS, whole.folder / WEIGHTS)
+    about = [read_json(run.folder / "config.json")["about"]["recipe"] for run in (resumed, whole)]
+    assert about == ["bahdanau2015-laptop"] * 2
+
+
+def test_run_that_was_killed_in_its_first_steps_is_resumed(
+    reverse_files, tmp_path, monkeypatch, caplog
+):
+    settings = (*DROPOUT, "train.max_steps=4")
+    request = reverse_files.request(tmp_path / "killed", *settings)
+    train_killed(request, monkeypatch, method="_validate")
+    resumed = train(replace(request, is_resumed=True, recipe=None, settings=()))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    whole = train(reverse_files.request(tmp_path / "whole", *settings))
+    assert_same_weights(resumed.folder / WEIGHTS, whole.folder / WEIGHTS)
+
+
+def test_changed_settings_of_a_resumed_run_are_recorded(reverse_files, interrupted_at, tmp_path):
+    request = reverse_files.request(tmp_path)
+    train(request, display=interrupted_at(4))
+    again = replace(request, is_resumed=True, recipe=None)
+    train(replace(again, settings=()), display=interrupted_at(8))
+    assert "changes" not in read_json(tmp_path / "config.json")["about"]
+    faster = ("train.optimizer.learning_rate=0.01", "train.max_epochs=12")
+    train(replace(again, settings=faster), display=interrupted_at(12))
+    train(replace(again, settings=("train.max_epochs=1",)))
+    config = read_json(tmp_path / "config.json")
+    assert config["recipe"]["train"]["max_epochs"] == 1
+    assert config["recipe"]["train"]["optimizer"]["learning_rate"] == 0.01
+    first, second = config["about"]["changes"]
+    assert (first["step"], second["step"]) == (8, 12)
+    assert first["settings"] == {
+        "train.max_epochs": [10, 12],
+        "train.optimizer.learning_rate": [0.03, 0.01],
+    }
+    assert second["settings"] == {"train.max_epochs": [12, 1]}
+
+
+def test_changed_validation_metric_resets_the_best_score(
+    reverse_files, interrupted_at, tmp_path, caplog
+):
+    settings = ("train.validate_every=4", "train.max_steps=8", "validation.metric=bleu")
+    request = reverse_files.request(tmp_path, *settings)
+    train(request, display=interrupted_at(6))
+    # The value of a loss is negative, and so below any BLEU.
+    again = replace(request, is_resumed=True, recipe=None, settings=("validation.metric=loss",))
+    summary = train(again).summary
+    assert summary.progress.best_step == 8
+    assert "metric was bleu and is loss now. The best score so far, of step 4, is" in caplog.text

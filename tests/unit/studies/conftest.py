@@ -1,5 +1,3 @@
-import shutil
-
 import pytest
 
 from regard.core.files import write_json
@@ -7,6 +5,7 @@ from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.folder import PREDICTIONS, TEST
 from regard.studies.compare.comparison import compare
+from tests.fixtures.runs import copy_without_checksums
 
 GERMAN = [
     Example("I know that he reads.", "Ich weiß, dass er liest.", tags=("verb_last",)),
@@ -24,7 +23,7 @@ def copy_run(tiny_run, tmp_path):
 
     def copy(name, examples=None, outputs=None):
         folder = tmp_path / name
-        shutil.copytree(tiny_run.folder, folder)
+        copy_without_checksums(tiny_run.folder, folder)
         if examples is not None:
             write_examples(folder / TEST, examples)
         if outputs is not None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.core.checksums import CHECKSUMS
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.video.next_frame import FirstFrames
 from regard.metrics.vision.images import image_mse
@@ -110,6 +111,7 @@ def test_threshold_is_cached_without_the_training_data(train_run):
     config = json.loads(path.read_text())
     config["about"]["data"] = ["gone.tsv"]
     path.write_text(json.dumps(config))
+    (run / CHECKSUMS).unlink()
     autoencoder = AutoencoderRun(run, "cpu")
     assert find_threshold(autoencoder) == threshold
     (run / VALIDATION_ERRORS).unlink()
@@ -173,6 +175,7 @@ def test_changed_training_data_is_noticed(train_run, tmp_path):
     config = json.loads(path.read_text())
     config["about"]["data"] = [ANOMALOUS]
     path.write_text(json.dumps(config))
+    (run / CHECKSUMS).unlink()
     with pytest.raises(CheckpointError, match="has changed since"):
         _ = AutoencoderRun(run, "cpu").splits
     del config["about"]["data"]

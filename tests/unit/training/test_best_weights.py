@@ -4,7 +4,7 @@ from dataclasses import replace
 import torch
 
 from regard.training.checkpoint import read_weights
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 from tests.training_bench import SHORT, Bench, assert_same_weights, build_model
 
 
@@ -68,7 +68,7 @@ def test_averaged_weights_are_used_if_better(tmp_path):
     config = replace(SHORT, max_epochs=3, average_last=2)
     bench = Bench(tmp_path, config, values=(0.1, 0.2, 0.3, 0.9))
     summary = bench.run()
-    paths = sorted((tmp_path / "averages").iterdir())
+    paths = sorted((tmp_path / "averages").glob("*.safetensors"))
     last_two = [read_weights(path)["0.weight"] for path in paths]
     assert summary.progress.best == 0.9
     torch.testing.assert_close(bench.model[0].weight, (last_two[0] + last_two[1]) / 2)

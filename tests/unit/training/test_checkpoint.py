@@ -1,11 +1,16 @@
+import contextlib
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
+from regard.core import tensor_files
 from regard.core.errors import CheckpointError
-from regard.training import checkpoint
+from regard.core.files import read_json
 from regard.training.checkpoint import (
     Averages,
     average_weights,
@@ -50,10 +55,10 @@ def test_saved_weights_load_unchanged(tmp_path):
     assert torch.equal(other.weight, model.weight) and torch.equal(other.bias, model.bias)
 
 
-def test_file_metadata_has_format_and_version(tmp_path):
+def test_file_metadata_has_the_version(tmp_path):
     save_weights(nn.Linear(3, 2), tmp_path / "model.safetensors")
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
-        assert file.metadata() == {"format": "regard", "version": "1"}
+        assert file.metadata() == {"version": "1"}
 
 
 def test_tied_weights_are_stored_once(tmp_path):
@@ -123,10 +128,32 @@ def test_failed_write_leaves_the_old_weights(tmp_path, monkeypatch):
 
     path = tmp_path / "model.safetensors"
     save_weights(filled(nn.Linear(3, 2), 1.0), path)
-    monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(CheckpointError, match="could not be written .*No space left.*unchanged"):
+    monkeypatch.setattr(tensor_files, "save_file", fail)
+    with pytest.raises(CheckpointError, match="cannot be written to .*No space left.*unchanged"):
         save_weights(filled(nn.Linear(3, 2), 2.0), path)
     assert torch.equal(read_weights(path)["bias"], torch.ones(2))
+
+
+def test_weights_of_another_kind_of_number_are_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"weight": torch.zeros(2, 3, dtype=torch.int32), "bias": torch.zeros(2)}, path)
+    with pytest.raises(CheckpointError, match="weight has numbers of int32 but must have float32"):
+        load_weights(nn.Linear(3, 2), path)
+
+
+def test_weights_of_another_precision_are_converted(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"weight": torch.ones(2, 3).bfloat16(), "bias": torch.zeros(2)}, path)
+    model = nn.Linear(3, 2)
+    load_weights(model, path)
+    assert torch.equal(model.weight, torch.ones(2, 3))
+
+
+def test_equal_weights_give_equal_bytes(tmp_path):
+    model = nn.Sequential(*(nn.Linear(2, 2) for _ in range(5)))
+    for number in range(10):
+        save_weights(model, tmp_path / f"{number}")
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
 
 
 def test_average_is_the_mean(tmp_path):
@@ -160,6 +187,7 @@ def test_averages_keep_the_last_checkpoints(tmp_path):
     averages = Averages(tmp_path, max_kept=2)
     for step in (5, 10, 100):
         averages.keep(nn.Linear(1, 1), step)
+    assert read_json(tmp_path / "checksums.json").keys() == {p.name for p in averages.paths()}
     assert [path.stem for path in averages.paths()] == ["step-000000010", "step-000000100"]
 
 
@@ -202,32 +230,135 @@ def test_training_state_is_restored(tmp_path):
     model = nn.Linear(2, 2)
     state = {"step": 3, "best": None, "loss": 0.1 + 0.2}
     save_training(tmp_path, model, trained(model), state=state)
-    assert load_training(tmp_path, model, trained(model)) == state
+    assert load_training(tmp_path, model, trained(model)).state == state
 
 
-def test_saving_again_leaves_one_folder(tmp_path):
+def saved_steps(folder, num_steps):
+    """Save the training state of several steps; return the model and its optimiser."""
     model = nn.Linear(2, 2)
-    for step in (1, 2):
-        save_training(tmp_path, model, trained(model), state={"step": step})
-    assert [path.name for path in tmp_path.iterdir()] == ["resume"]
-    assert load_training(tmp_path, model, trained(model)) == {"step": 2}
+    optimizer = trained(model)
+    for step in range(1, num_steps + 1):
+        save_training(folder, model, optimizer, state={"step": step})
+    return model, optimizer
+
+
+def test_last_two_training_states_are_kept(tmp_path):
+    model, optimizer = saved_steps(tmp_path, 3)
+    assert {path.name for path in tmp_path.iterdir()} == {"resume", "resume.old"}
+    assert load_training(tmp_path, model, optimizer).state == {"step": 3}
+    shutil.rmtree(tmp_path / "resume")
+    assert load_training(tmp_path, model, optimizer).state == {"step": 2}
 
 
 def test_partial_folder_of_a_crash_is_ignored(tmp_path):
-    model = nn.Linear(2, 2)
-    save_training(tmp_path, model, trained(model), state={"step": 1})
+    model, optimizer = saved_steps(tmp_path, 1)
     (tmp_path / "resume.part").mkdir()
     (tmp_path / "resume.part" / "model.safetensors").write_bytes(b"half")
-    assert load_training(tmp_path, model, trained(model)) == {"step": 1}
-    save_training(tmp_path, model, trained(model), state={"step": 2})
+    assert load_training(tmp_path, model, optimizer).state == {"step": 1}
+    save_training(tmp_path, model, optimizer, state={"step": 2})
+    assert {path.name for path in tmp_path.iterdir()} == {"resume", "resume.old"}
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_crash_between_two_renames_leaves_a_complete_state(tmp_path, monkeypatch, number):
+    model, optimizer = saved_steps(tmp_path, 2)
+    renames = iter(range(number))
+    rename = Path.rename
+
+    def crash(path, target):
+        if next(renames, None) is None:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", crash)
+        with contextlib.suppress(KeyboardInterrupt):
+            save_training(tmp_path, model, optimizer, state={"step": 3})
+    assert load_training(tmp_path, model, optimizer).state["step"] == (3 if number == 3 else 2)
+
+
+DAMAGES = {
+    "zeroed": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "missing": Path.unlink,
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "training.safetensors", "training.json", "checksums.json"]
+)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_training_state_is_named_and_the_one_before_is_used(tmp_path, caplog, damage, name):
+    model, optimizer = saved_steps(tmp_path, 2)
+    DAMAGES[damage](tmp_path / "resume" / name)
+    state = load_training(tmp_path, model, optimizer).state
+    if (damage, name) == ("missing", "checksums.json"):
+        assert state == {"step": 2}
+        return
+    assert state == {"step": 1}
+    (message,) = caplog.messages
+    assert f"resume is damaged: {name} " in message.replace(str(tmp_path / "resume") + "/", "")
+    assert message.endswith("resume.old, saved before it.")
+
+
+def test_two_damaged_training_states_are_an_error(tmp_path):
+    model, optimizer = saved_steps(tmp_path, 2)
+    for folder in ("resume", "resume.old"):
+        DAMAGES["zeroed"](tmp_path / folder / "training.safetensors")
+    with pytest.raises(
+        CheckpointError, match=r"resume is damaged: .*resume\.old is damaged: .*--for"
+    ):
+        load_training(tmp_path, model, optimizer)
+
+
+def test_file_in_place_of_the_training_state_is_named(tmp_path):
+    model, optimizer = saved_steps(tmp_path, 1)
+    shutil.rmtree(tmp_path / "resume")
+    (tmp_path / "resume").touch()
+    with pytest.raises(CheckpointError, match="resume is damaged: it is not a folder"):
+        load_training(tmp_path, model, optimizer)
+
+
+def test_full_disk_leaves_the_training_state_and_frees_its_space(tmp_path, monkeypatch):
+    def fail(*_):
+        raise SafetensorError("No space left on device (os error 28)")
+
+    model, optimizer = saved_steps(tmp_path, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(tensor_files, "save_file", fail)
+        with pytest.raises(CheckpointError, match="Is the disk full"):
+            save_training(tmp_path, model, optimizer, state={"step": 2})
     assert [path.name for path in tmp_path.iterdir()] == ["resume"]
+    assert load_training(tmp_path, model, optimizer).state == {"step": 1}
 
 
-def test_crash_between_the_two_renames_falls_back_to_the_old_state(tmp_path):
+def test_invalid_states_of_random_generators_are_refused(tmp_path):
+    model, optimizer = saved_steps(tmp_path, 1)
+    path = tmp_path / "resume" / "training.safetensors"
+    tensors = load_file(path) | {"rng.cpu": torch.zeros(10, dtype=torch.uint8)}
+    save_file(tensors, path, {"version": "2"})
+    (tmp_path / "resume" / "checksums.json").unlink()
+    before = torch.get_rng_state()
+    with pytest.raises(CheckpointError, match="no valid states of random generators"):
+        load_training(tmp_path, model, optimizer)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_averages_of_another_shape_are_refused(tmp_path):
     model = nn.Linear(2, 2)
-    save_training(tmp_path, model, trained(model), state={"step": 1})
-    (tmp_path / "resume").rename(tmp_path / "resume.old")
-    assert load_training(tmp_path, model, trained(model)) == {"step": 1}
+    averages = {"weight": torch.zeros(2, 1)}
+    save_training(tmp_path, model, trained(model), state={}, averages=averages)
+    with pytest.raises(CheckpointError, match="averages of .* weight is 2 x 1 but must be 2 x 2"):
+        load_training(tmp_path, model, trained(model))
+
+
+def test_damaged_checkpoint_is_not_averaged(tmp_path, caplog):
+    averages = Averages(tmp_path, max_kept=3)
+    for step in (1, 2, 3):
+        averages.keep(nn.Linear(2, 2), step)
+    DAMAGES["zeroed"](averages.paths()[1])
+    assert [path.stem[-1] for path in averages.undamaged()] == ["1", "3"]
+    assert "step-000000002.safetensors differs from its checksum" in caplog.text
 
 
 def test_missing_resume_state_is_reported(tmp_path):

@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.core.errors import CheckpointError
 from regard.training.checkpoint import load_weights
-from regard.training.loop import Validation
+from regard.training.validation import Validation
 from tests.training_bench import (
     CAREFUL,
     NUM_CLASSES,
@@ -154,7 +154,7 @@ def test_new_run_removes_the_state_of_an_earlier_one(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, max_steps=2), before_loss=interrupt_at(1))
     bench.run()
     assert [row["step"] for row in bench.rows("stop")] == [1]
-    assert list((tmp_path / "averages").iterdir()) == []
+    assert not [*(tmp_path / "averages").glob("*.safetensors")]
 
 
 def test_resume_without_a_state_is_refused(tmp_path):

@@ -11,7 +11,7 @@ def send(number):
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_raise_keyboard_interrupt(number):
     with Interrupts(), pytest.raises(KeyboardInterrupt):
         send(number)
@@ -57,3 +57,13 @@ def test_only_the_first_signal_interrupts():
         with pytest.raises(KeyboardInterrupt):
             send(signal.SIGINT)
         send(signal.SIGTERM)
+
+
+def test_hang_up_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    try:
+        with Interrupts():
+            send(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -13,10 +13,11 @@ from regard.core.files import read_json_lines
 from regard.plots.inputs import Points
 from regard.plots.panels import panels
 from regard.studies.reproduce.findings import Claim, Findings, Plot
-from regard.training.loop import Trainer, Validation
+from regard.training.loop import Trainer
 from regard.training.losses import Loss, cross_entropy
 from regard.training.optimizers import AdamwConfig, SgdConfig, build_optimizer
 from regard.training.settings import TrainConfig
+from regard.training.validation import Validation
 
 NUM_TRAIN, NUM_VALID, DIM = 200, 1_000, 20
 NUM_INFORMATIVE = 4

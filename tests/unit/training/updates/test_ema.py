@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from regard.training.checkpoint import read_weights
-from regard.training.ema import MovingAverage
-from regard.training.loop import Validation
+from regard.training.updates.ema import MovingAverage
+from regard.training.validation import Validation
 from tests.training_bench import (
     SHORT,
     Bench,

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from regard.training.checkpoint import load_training, save_training
-from regard.training.muon import Muon, orthogonalize
 from regard.training.optimizers import MuonConfig, build_optimizer, split_hidden
+from regard.training.updates.muon import Muon, orthogonalize
 
 
 class Small(nn.Module):

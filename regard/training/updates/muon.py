@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+from torch.optim.adam import adam
 
 COEFFICIENTS = (3.4445, -4.775, 2.0315)
 """Coefficients of the Newton-Schulz polynomial (Jordan et al. 2024)."""
@@ -33,6 +34,9 @@ class Muon(Optimizer):
         eps: Added to denominators.
     """
 
+    found_inf: Tensor | None = None
+    """1 if the step must be skipped, (); the attribute that fused optimisers of torch have."""
+
     def __init__(
         self,
         groups: list[dict[str, Any]],
@@ -42,24 +46,38 @@ class Muon(Optimizer):
         betas: tuple[float, float],
         eps: float,
     ) -> None:
-        super().__init__(groups, {"lr": lr, "momentum": momentum, "betas": betas, "eps": eps})
+        devices = {parameter.device.type for group in groups for parameter in group["params"]}
+        # As in optimisers of torch, `fused` has effects elsewhere: on the device of step counts
+        # that are loaded, and on `found_inf`.
+        fused = devices <= {"cpu", "cuda"}
+        defaults = {"lr": lr, "momentum": momentum, "betas": betas, "eps": eps, "fused": fused}
+        super().__init__(groups, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """Take one step."""
+        """Take one step; skip it, on the device, if the tensor `found_inf` is 1."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
-            if not parameters:
-                continue
-            torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
-            compute = self._orthogonal_updates if group["is_hidden"] else self._adam_updates
-            updates = compute(group, parameters)
-            torch._foreach_add_(parameters, updates, alpha=-group["lr"])
+            if parameters:
+                update = self._update_hidden if group["is_hidden"] else self._update_by_adam
+                update(group, parameters)
         return loss
+
+    def _update_hidden(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
+        is_taken = 1 if self.found_inf is None else 1 - self.found_inf
+        torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"] * is_taken)
+        updates = self._orthogonal_updates(group, parameters)
+        if self.found_inf is not None:
+            torch._foreach_mul_(updates, is_taken)
+        torch._foreach_add_(parameters, updates, alpha=-group["lr"])
 
     def _orthogonal_updates(self, group: dict[str, Any], parameters: list[Tensor]) -> list[Tensor]:
         gradients, averages = _gradients(parameters), self._averages(parameters, "average")
+        if self.found_inf is not None:
+            # With the average itself as the gradient, the average does not change.
+            for gradient, average in zip(gradients, averages, strict=True):
+                torch.where(self.found_inf > 0, average, gradient, out=gradient)
         torch._foreach_lerp_(averages, gradients, 1 - group["momentum"])
         # Nesterov momentum.
         updates = list(torch._foreach_lerp(gradients, averages, group["momentum"]))
@@ -76,29 +94,30 @@ class Muon(Optimizer):
                 updates[index] = matrix.view_as(parameters[index])
         return updates
 
-    def _adam_updates(self, group: dict[str, Any], parameters: list[Tensor]) -> list[Tensor]:
-        gradients = _gradients(parameters)
-        averages, squares = (
+    def _update_by_adam(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
+        # Each parameter has its own step count, as some may have had no gradient.
+        for parameter in parameters:
+            if "step" not in self.state[parameter]:
+                device = parameter.device if group["fused"] else "cpu"
+                self.state[parameter]["step"] = torch.zeros((), device=device)
+        adam(
+            parameters,
+            _gradients(parameters),
             self._averages(parameters, "average"),
             self._averages(parameters, "square"),
+            [],
+            [self.state[parameter]["step"] for parameter in parameters],
+            fused=group["fused"],
+            found_inf=self.found_inf,
+            decoupled_weight_decay=True,
+            amsgrad=False,
+            maximize=False,
+            beta1=group["betas"][0],
+            beta2=group["betas"][1],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
         )
-        first, second = group["betas"]
-        torch._foreach_lerp_(averages, gradients, 1 - first)
-        torch._foreach_mul_(squares, second)
-        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
-        # Each parameter has its own step count, as some may have had no gradient. `load_state_dict`
-        # keeps the dtype of a state named `step`; other states get the dtype of the parameter.
-        counts = []
-        for parameter in parameters:
-            state = self.state[parameter]
-            state["step"] = state.get("step", torch.zeros(())) + 1
-            counts.append(float(state["step"]))
-        roots = torch._foreach_sqrt(squares)
-        torch._foreach_div_(roots, [(1 - second**count) ** 0.5 for count in counts])
-        torch._foreach_add_(roots, group["eps"])
-        updates = torch._foreach_div(averages, roots)
-        torch._foreach_div_(updates, [1 - first**count for count in counts])
-        return list(updates)
 
     def _averages(self, parameters: list[Tensor], name: str) -> list[Tensor]:
         """Return moving averages, initialised to zero."""

@@ -1,0 +1,139 @@
+"""Lock of a run folder: one training at a time writes to it."""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.logging import logger
+from regard.training.logger import Logger
+from regard.training.plan import Row
+
+if sys.platform != "win32":
+    import fcntl
+
+LOCK = ".lock"
+
+
+class FolderLock:
+    """Exclusive use of a run folder, as a context.
+
+    The kernel releases the lock when this process ends, however it ends. A folder that did not
+    exist and is still empty at the end is removed.
+
+    Args:
+        folder: The run folder, created if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / LOCK
+        self._created: list[Path] = []
+        self._handle = -1
+
+    def __enter__(self) -> "FolderLock":
+        self._created = [p for p in (self._folder, *self._folder.parents) if not p.exists()]
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+            while not self._is_held():  # the process before removed the file after it was opened
+                os.close(self._handle)
+                self._open()
+        except OSError as error:
+            raise DataError(f"{self._folder} cannot be written: {error.strerror}.") from error
+        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, json.dumps(owner).encode())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._is_held():
+            self._path.unlink()
+        os.close(self._handle)
+        with suppress(OSError):  # not empty
+            for folder in self._created:
+                folder.rmdir()
+
+    def check(self) -> None:
+        """Raise `CheckpointError` if the folder was deleted or replaced."""
+        if not self._is_held():
+            raise CheckpointError(
+                f"{self._folder} was deleted or replaced during training, which ends here: the "
+                "folder is incomplete. Train again."
+            )
+
+    def _open(self) -> None:
+        """Open the file and lock it; raise `ConfigError` if another process has locked it."""
+        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = _describe_owner(os.read(self._handle, 1000))
+            os.close(self._handle)
+            raise ConfigError(
+                f"{self._folder} is in use by another training{owner}. Wait until it ends, stop "
+                "it, or name another folder (--out)."
+            ) from None
+        except OSError:
+            logger.warning(
+                "The file system of %s has no locks. Do not start a second training there.",
+                self._folder,
+            )
+
+    def _is_held(self) -> bool:
+        """Return whether the locked file is still the one in the folder."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), self._path.stat())
+        except OSError:
+            return False
+
+
+class FolderWatch(Logger):
+    """Ends a training whose run folder was deleted or replaced, before it writes to another one.
+
+    Args:
+        lock: Lock of the run folder.
+    """
+
+    def __init__(self, lock: FolderLock) -> None:
+        self._lock = lock
+
+    def advance(self, step: int) -> None:
+        """Check the folder."""
+        self._lock.check()
+
+    @contextmanager
+    def validating(self) -> Iterator[None]:
+        """Check the folder after a validation, whose results are written to it."""
+        yield
+        self._lock.check()
+
+    def write(self, row: Row) -> None:
+        """Check the folder."""
+        self._lock.check()
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _describe_owner(content: bytes) -> str:
+    """Return the process that wrote a lock file, such as " (process 7 on host since …)"."""
+    try:
+        owner = json.loads(content)
+        return f" (process {owner['pid']} on {owner['host']} since {owner['since']})"
+    except (ValueError, TypeError, KeyError):
+        return ""  # just locked, and not written yet

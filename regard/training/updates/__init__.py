@@ -1,0 +1,1 @@
+"""Updates of weights: Muon, skipped updates, moving averages."""
