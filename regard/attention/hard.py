@@ -32,8 +32,10 @@ class HardAttention(GlobalAttention):
         super().__init__(score)
         self.soft_share = soft_share
         self.soft_steps = soft_steps
-        # The counter is needed for annealing only.
-        self.register_buffer("num_begun", torch.tensor(0), persistent=soft_steps > 0)
+        # The counter is needed for annealing only. If it is not saved, it must have a value also
+        # in a model that is built without memory.
+        device = None if soft_steps > 0 else "cpu"
+        self.register_buffer("num_begun", torch.tensor(0, device=device), persistent=soft_steps > 0)
 
     def start(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
         """Sample the hypotheses that use soft attention: (B·W,), bool."""

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import typer
 
-from regard.cli.errors import UsageError, usage_message
+from regard.cli.errors import OUT_OF_MEMORY, UsageError, is_out_of_memory, usage_message
 from regard.core.errors import RegardError
 from regard.core.logging import logger
 from regard.core.terminal import filtered
@@ -97,7 +97,9 @@ def prepare_streams() -> None:
 
 
 def _explain(error: Exception) -> str | None:
-    """Return the message for an error of input, output or encoding; None for any other."""
+    """Return the message for an error of input, output, encoding or memory; None for any other."""
+    if isinstance(error, MemoryError | RuntimeError) and is_out_of_memory(error):
+        return OUT_OF_MEMORY
     if isinstance(error, UnicodeError):
         return f"A text or a file name is not valid Unicode: {error}. Convert or rename it."
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Usage errors as one line: unknown options, missing arguments, values of the wrong type."""
+"""Usage errors and lack of memory as one line."""
 
 import re
 from typing import Any
@@ -13,6 +13,18 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 _NUMBER = re.compile(r"valid (integer|number|float)\b")
 _NUMBERS = {"integer": "an integer", "number": "a number", "float": "a number"}
+
+
+OUT_OF_MEMORY = (
+    "there is not enough memory. Use a smaller model, smaller batches (`data.batch.max_tokens`), "
+    "fewer beams (`search.beams`) or shorter inputs."
+)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether memory could not be allocated; torch has no class of its own for it."""
+    text = str(error)
+    return isinstance(error, MemoryError) or "not enough memory" in text or "out of memory" in text
 
 
 def usage_message(error: Any) -> str:

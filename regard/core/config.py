@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import math
 import textwrap
 import tomllib
 import types
@@ -19,9 +20,13 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from regard.core.errors import ConfigError
 from regard.core.files import check_regular
+from regard.core.records import shown, shown_name
 from regard.core.tables import did_you_mean, nearest, one_of
 
 Settings = TypeVar("Settings")
+
+MAX_INT = 2**63 - 1
+"""Largest absolute value of an integer: that of torch."""
 
 MAX_SUGGESTIONS = 3
 """Largest number of settings of the same name that a message suggests."""
@@ -103,6 +108,7 @@ def from_dict(cls: type[Settings], values: Mapping[str, Any], path: str = "") ->
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
+            key = shown_name(key)
             known = ", ".join(f"'{name}'" for name in fields)
             raise ConfigError(
                 f"`{dotted(path, key)}` is not a setting.{_suggest(key, cls, values, path=path)} "
@@ -231,6 +237,10 @@ def convert(hint: Any, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong_type(path, "a table", value)
         return from_dict(hint, value, path)  # type: ignore[arg-type]
+    if isinstance(value, int) and abs(value) > MAX_INT:
+        raise ConfigError(f"`{path}` must be at most {MAX_INT:,}, but is {shown(value)}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"`{path}` must be finite, but is {value}.")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
@@ -240,9 +250,10 @@ def convert(hint: Any, value: Any, path: str) -> Any:
 
 def _convert_choice(choices: tuple[Any, ...], value: Any, path: str) -> Any:
     if value not in choices:
-        suggestion = did_you_mean(str(value), map(str, choices))
+        name = shown_name(str(value))
+        suggestion = did_you_mean(name, map(str, choices))
         raise ConfigError(
-            f"`{path}` must be {one_of(map(str, choices))}, but is '{value}'.{suggestion}"
+            f"`{path}` must be {one_of(map(str, choices))}, but is '{name}'.{suggestion}"
         )
     return value
 
@@ -271,9 +282,10 @@ def _convert_union(choices: list[Any], value: Any, path: str) -> Any:
     member = class_of_kind(choices, kind)
     if member is None:
         kinds = [kind for choice in choices for kind in _kinds(choice)]
-        given = "is missing" if kind is None else f"is '{kind}'"
+        name = shown_name(str(kind))
+        given = "is missing" if kind is None else f"is '{name}'"
         raise ConfigError(
-            f"`{path}.kind` must be {one_of(kinds)}, but {given}.{did_you_mean(str(kind), kinds)}"
+            f"`{path}.kind` must be {one_of(kinds)}, but {given}.{did_you_mean(name, kinds)}"
         )
     return from_dict(member, value, path)
 
@@ -343,7 +355,9 @@ def _inner_settings(cls: Any, values: Mapping[str, Any], path: str) -> Iterator[
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> ConfigError:
-    return ConfigError(f"`{path}` must be {wanted}, but is {value!r} ({type(value).__name__}).")
+    return ConfigError(
+        f"`{path}` must be {wanted}, but is {shown(value)} ({type(value).__name__})."
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -10,9 +10,20 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.records import (
+    MAX_JSON_LINES,
+    check_encodable,
+    check_record,
+    check_run_file,
+    parse_json,
+    read_bytes,
+    read_text,
+)
+
+T = TypeVar("T")
 
 _SPECIAL_KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -138,18 +149,23 @@ def format_json(value: Any) -> str:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file of a run folder. Raise `CheckpointError` if it is missing or damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path} is not valid JSON ({error}). The file is damaged.") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
+    return parse_json(read_text(path), str(path))
+
+
+def read_record(path: Path, kind: type[T]) -> T:
+    """Read a JSON file of a run folder whose values must have the types of `kind`.
+
+    Args:
+        path: The file.
+        kind: A `TypedDict`, or a type such as `list[str]`.
+    """
+    return check_record(read_json(path), kind, str(path))
 
 
 def append_json_line(path: Path, value: Any) -> None:
     """Append one line to a JSON-lines file."""
+    if os.path.lexists(path):
+        check_run_file(path)
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(value, ensure_ascii=False) + "\n")
@@ -160,16 +176,17 @@ def append_json_line(path: Path, value: Any) -> None:
 
 def read_json_lines(path: Path) -> list[Any]:
     """Read a JSON-lines file. An incomplete last line, left by a killed process, is skipped."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     # Bytes, because the last line may end inside a character, and because `str.splitlines` also
     # splits at characters that are allowed in JSON strings.
-    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+    lines = read_bytes(path, max_bytes=MAX_JSON_LINES).removesuffix(b"\n").split(b"\n")
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):
         try:
             values.append(json.loads(line))
-        except ValueError:
+            check_encodable(values[-1], line.decode())
+        except (ValueError, RecursionError):
             if number < len(lines):
                 raise CheckpointError(f"{path}, line {number}, is not valid JSON.") from None
     return values

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from regard.core.errors import ConfigError
+from regard.core.records import shown_name
 
 Value = TypeVar("Value")
 
@@ -23,6 +24,7 @@ def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
         what: Name of the setting, such as `score`.
     """
     if name not in table:
+        name = shown_name(name)
         raise ConfigError(
             f"`{what}` must be {one_of(table)}, but is '{name}'.{did_you_mean(name, table)}"
         )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.core.files import read_json, write_json
+from regard.core.files import read_record, write_json
 from regard.core.tables import did_you_mean, one_of
 from regard.data.batch import Values, map_tensors, move, split_rows
 from regard.data.batching import Items, PairBatches, Rows
@@ -71,7 +71,7 @@ class LabelField:
     @classmethod
     def load(cls, folder: Path, name: str = "labels") -> "LabelField":
         """Load a field that `save` wrote."""
-        return cls(read_json(folder / f"{name}.json"))
+        return cls(read_record(folder / f"{name}.json", list[str]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Fields of media, standardised by the mean and standard deviation of training data."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -11,12 +12,19 @@ from torch import Tensor
 
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError, DataError
-from regard.core.files import read_json, write_json
+from regard.core.files import read_record, write_json
+from regard.core.records import shown
 from regard.data.decoding import read_items
 from regard.data.media import Array
 
 Config = TypeVar("Config", bound=Any)
 """Settings with the properties `spec` (sizes of tensors) and `decoder` (items → arrays)."""
+
+
+class _Saved(TypedDict):
+    config: dict[str, Any]
+    mean: list[float]
+    std: list[float]
 
 
 def from_moments(moments: NDArray[np.float64], min_std: float) -> tuple[list[float], list[float]]:
@@ -66,6 +74,11 @@ class StandardizedField(Generic[Config]):
             raise ConfigError(
                 f"`mean` and `std` must have `{self.channels}` ({num}) values each, "
                 f"but have {len(mean)} and {len(std)}."
+            )
+        if not all(math.isfinite(m) and 0 < s < math.inf for m, s in zip(mean, std, strict=True)):
+            raise ConfigError(
+                "`mean` must hold finite and `std` positive numbers, but they hold "
+                f"{shown(mean)} and {shown(std)}."
             )
         self.mean, self.std = tuple(mean), tuple(std)
         self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
@@ -150,5 +163,5 @@ class StandardizedField(Generic[Config]):
     @classmethod
     def load(cls, folder: Path, side: str = "source") -> Self:
         """Load a field that `save` wrote."""
-        value = read_json(folder / cls.file.format(side))
+        value = read_record(folder / cls.file.format(side), _Saved)
         return cls(from_dict(cls.settings, value["config"]), value["mean"], value["std"])

@@ -118,7 +118,7 @@ def untrained_copy(task: Task[Any]) -> Task[Any]:
     """Return the same task with its initial weights."""
     with tempfile.TemporaryDirectory() as name, torch.random.fork_rng():
         task.save(Path(name))
-        return type(task).open(task.recipe, Path(name), device=task.device)
+        return type(task).open_untrained(task.recipe, Path(name), device=task.device)
 
 
 def _probe_layers(embedder: Embeds, texts: Sequence[str]) -> tuple[Scores, ...]:

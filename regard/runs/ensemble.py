@@ -7,9 +7,11 @@ from typing import Any
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
+from regard.core.records import read_bytes
 from regard.data.image.field import ImageField
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.field import TOKENIZER
+from regard.data.text.tokenizer_file import MAX_BYTES
 from regard.models.ensemble import Ensemble
 from regard.models.heads.ctc import NoCtcConfig
 from regard.tasks.base import Task
@@ -100,6 +102,6 @@ def _content(path: Path) -> Any:
     if not path.exists():
         return None
     if not path.match(ImageField.file.format("*")):
-        return path.read_bytes()
+        return read_bytes(path, max_bytes=MAX_BYTES)
     value = read_json(path)
     return {**value, "config": {**value["config"], "augmentation": None}}

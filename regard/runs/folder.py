@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, NotRequired, TypedDict, TypeVar, overload
 
 import torch
 
@@ -26,14 +26,16 @@ from regard.core.checksums import (
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json, read_json_lines, write_json
+from regard.core.files import read_json_lines, read_record, write_json
+from regard.core.records import check_record, shown
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
+from regard.tasks.evaluation import EvaluationRecord
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.checkpoint import PREVIOUS, RESUME, load_weights, remove_training
+from regard.training.checkpoint import PREVIOUS, RESUME, remove_training
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
@@ -52,6 +54,52 @@ AVERAGES = "averages"
 
 RESULTS = (METRICS, PREDICTIONS, REPORT)
 """Files written at the end of training."""
+
+
+class _About(TypedDict, total=False):
+    """Provenance of a run, as far as it is used again."""
+
+    data: list[str]
+    valid: list[str]
+    test: list[str]
+    data_fingerprint: str
+    model_type: str
+    has_turns: bool
+
+
+class _Config(TypedDict):
+    """Content of `config.json`."""
+
+    recipe: dict[str, Any]
+    about: _About
+
+
+class _Row(TypedDict):
+    """Row of the test set."""
+
+    source: str | list[str]
+    target: str | list[str]
+    alignment: NotRequired[list[list[int]] | None]
+    tags: NotRequired[list[str]]
+
+
+class _Training(TypedDict):
+    seconds: float
+    tokens_per_second: float
+
+
+class _Metrics(TypedDict):
+    """Content of `metrics.json`, as far as it is used again."""
+
+    command: str
+    commit: str
+    hardware: str
+    regard: str
+    torch: str
+    seed: int
+    parameters: int
+    training: _Training
+    test: EvaluationRecord
 
 
 def initialize_folder(
@@ -160,15 +208,24 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{folder} is not a folder. Give a run folder made by `regard train`."
         )
-    config: dict[str, Any] = read_json(folder / CONFIG)
+    path = folder / CONFIG
+    config = read_record(path, dict[str, Any])
     version = config.get("format")
     if version != FORMAT:
         is_older = isinstance(version, int) and version < FORMAT
         remedy = "Train again" if is_older else "Upgrade with `pip install -U regard`"
         raise CheckpointError(
-            f"{folder} was saved in format {version}; this version reads format {FORMAT}. {remedy}."
+            f"{folder} was saved in format {shown(version)}; this version reads format {FORMAT}. "
+            f"{remedy}."
         )
+    check_record(config, _Config, str(path))
     return config
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """Read provenance, training cost and scores of a finished run."""
+    metrics: Any = read_record(folder / METRICS, _Metrics)
+    return dict(metrics)
 
 
 def load(
@@ -193,11 +250,11 @@ def load_one(
 ) -> Task[Any]:
     """Load a single run folder; ensembles are not supported."""
     path = Path(folder)
-    # `load_weights` checks the weights; results may be deleted.
+    # Opening checks the weights; results may be deleted.
     check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, TRAINING_LOG, *RESULTS))
-    task = load_untrained(path, find_device(device), recipe=recipe)
-    load_weights(task.model, path / WEIGHTS)
-    return task
+    recipe = recipe or to_recipe(read_config(path)["recipe"])
+    kind = task_class(recipe)
+    return kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
 
 
 def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:
@@ -253,6 +310,7 @@ def _read_test_rows(folder: Path) -> list[dict[str, Any]]:
     read_config(folder)
     check_file(folder / TEST)
     rows: list[dict[str, Any]] = read_json_lines(folder / TEST)
+    check_record(rows, list[_Row], str(folder / TEST))
     if not rows:
         raise CheckpointError(
             f"{folder} holds no test set: {TEST} is missing or empty. Name a data set or a file of "
@@ -277,10 +335,14 @@ def _to_example(row: dict[str, Any]) -> Example:
 def load_untrained(
     folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None
 ) -> Task[Any]:
-    """Load a run folder with newly initialised weights, as before training."""
-    saved = read_config(folder)["recipe"]
-    recipe = recipe or to_recipe(saved)
-    return task_class(recipe).open(recipe, folder, device=device)
+    """Load a run folder with newly initialised weights, as before training.
+
+    Raise `CheckpointError` if saved weights do not fit the settings.
+    """
+    recipe = recipe or to_recipe(read_config(folder)["recipe"])
+    saved = [folder / WEIGHTS, *sorted(folder.glob(f"resume*/{WEIGHTS}"))]
+    checks = [path for path in saved if path.exists()]
+    return task_class(recipe).open_untrained(recipe, folder, checks=checks, device=device)
 
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:

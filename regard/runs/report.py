@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.core.checksums import check_file, write_listed_text
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json, read_json_lines
+from regard.core.files import read_record
 from regard.data.example import Example
 from regard.data.text.field import as_text
 from regard.interpret.probe_report import representation_sections
@@ -23,6 +23,7 @@ from regard.runs.folder import (
     REPORT,
     TRAINING_LOG,
     read_config,
+    read_metrics,
     read_test_set,
 )
 from regard.runs.report_samples import (
@@ -36,6 +37,7 @@ from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap
 from regard.training.display import spell_metric
+from regard.training.logs import read_log
 
 MAX_ERRORS = 15
 """Maximum number of rows in the table of errors."""
@@ -92,7 +94,7 @@ def write_report(
         num_samples: Number of test examples shown with their predictions, from the first on.
         num_maps: Number of test examples shown with their attention weights.
     """
-    metrics = read_json(folder / METRICS)
+    metrics = read_metrics(folder)
     predicted = _with_predictions(examples, evaluation)
     attended = attend_short(task, predicted, num_maps)
     has_images = any(attention.still is not None for _, attention in attended)
@@ -128,14 +130,14 @@ def read_evaluation(folder: Path, task: Task[Any]) -> tuple[Evaluation, list[Exa
     examples = read_test_set(folder)
     for name in (METRICS, PREDICTIONS):
         check_file(folder / name)
-    outputs: list[str] = read_json(folder / PREDICTIONS)
+    outputs = read_record(folder / PREDICTIONS, list[str])
     sources = [as_text(example.source) for example in examples]
     references = [example.target for example in examples]
     if len(outputs) != len(examples):
         # Texts with masked tokens are made by the evaluation and are not saved.
         resampled = task.evaluate(examples[:MAX_RESAMPLED])
         sources, outputs, references = resampled.sources, resampled.outputs, resampled.references
-    saved = Evaluation.from_dict(read_json(folder / METRICS)["test"])
+    saved = Evaluation.from_dict(read_metrics(folder)["test"])
     return replace(saved, sources=sources, outputs=outputs, references=references), examples
 
 
@@ -174,7 +176,7 @@ def _summary(
 
 
 def _training_curves(folder: Path, task: Task[Any]) -> list[Section]:
-    log = [row for row in read_json_lines(folder / TRAINING_LOG) if "loss" in row]
+    log = [row for row in read_log(folder / TRAINING_LOG) if "loss" in row]
     if not log:
         return []
     # Not every recipe has a validation metric beside the loss.

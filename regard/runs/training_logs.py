@@ -6,10 +6,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json_lines
 from regard.plots.training import training_curves
 from regard.runs.folder import TRAINING_LOG
 from regard.training.display import spell_metric
+from regard.training.logs import read_log
 from regard.training.plan import Row
 
 
@@ -34,7 +34,7 @@ def read_training_log(folder: Path) -> list[Row]:
         raise CheckpointError(
             f"{folder} has no {TRAINING_LOG}. Give a run folder made by `regard train`."
         )
-    rows = read_json_lines(folder / TRAINING_LOG)
+    rows = read_log(folder / TRAINING_LOG)
     if not any(row["kind"] in ("train", "valid") for row in rows):
         raise CheckpointError(
             f"{folder / TRAINING_LOG} has no row yet. Training writes one every `train.log_every` "

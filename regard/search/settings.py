@@ -9,8 +9,6 @@ from torch import Tensor
 from regard.core.config import (
     Config,
     NonNegative,
-    NonNegativeFloat,
-    Positive,
     UnitInterval,
     Within,
     from_dict,
@@ -29,21 +27,21 @@ SAMPLING_ONLY = ("top_k", "top_p", "min_p", "seed")
 class SearchConfig(Config):
     """Settings of search and sampling."""
 
-    beams: Positive = 5
+    beams: Annotated[int, Within(1, 1000)] = 5
     """Number of beams; 1 is greedy search."""
-    length_penalty: NonNegativeFloat = 1.0
+    length_penalty: Annotated[float, Within(0.0, 10.0)] = 1.0
     """Length penalty: log-probabilities are divided by length to this power; 0 = none."""
-    max_ratio: NonNegativeFloat = 2.0
+    max_ratio: Annotated[float, Within(0.0, 100.0)] = 2.0
     """Maximum number of target tokens per source token …"""
-    max_extra: Positive = 20
+    max_extra: Annotated[int, Within(1, 10_000)] = 20
     """… plus this number of tokens."""
-    min_length: NonNegative = 0
+    min_length: Annotated[int, Within(0, 10_000)] = 0
     """Minimum number of target tokens before the end token."""
     no_repeat_ngram: NonNegative = 0
     """Order of n-grams that must not occur twice in a target; 0 = no restriction."""
     repetition_penalty: Annotated[float, Within(1.0, 100.0)] = 1.0
     """Factor of the log-probabilities of tokens that are already in the target; 1 = no penalty."""
-    consensus: NonNegative = 0
+    consensus: Annotated[int, Within(0, 1000)] = 0
     """Number of hypotheses for minimum Bayes risk decoding, which selects the one most similar to
     the others; 0 = select the most likely one."""
     ctc_weight: UnitInterval = 0.0

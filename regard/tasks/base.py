@@ -4,6 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload, runtime_checkable
 
@@ -24,6 +25,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import describe_task, facts_html
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
 from regard.tasks.recipe import BaseRecipe
+from regard.training.loading import check_model, load_model
 from regard.training.losses import Loss
 from regard.training.plan import Batches
 from regard.training.validation import Validation
@@ -145,9 +147,29 @@ class Task(ABC, Generic[AnyRecipe]):
         return task
 
     @classmethod
-    def open(cls, recipe: AnyRecipe, folder: Path, *, device: torch.device) -> Self:
-        """Build the task from the fields in a run folder, with initial weights."""
-        return cls.from_scratch(recipe, cls.load_fields(recipe, folder), device=device)
+    def open(cls, recipe: AnyRecipe, folder: Path, *, weights: Path, device: torch.device) -> Self:
+        """Build the task from the fields in a run folder and a file of weights."""
+        seed_everything(recipe.seed)
+        fields = cls.load_fields(recipe, folder)
+        model = load_model(partial(cls.build_model, recipe, fields), weights)
+        return cls(recipe, model, fields, device=device)
+
+    @classmethod
+    def open_untrained(
+        cls, recipe: AnyRecipe, folder: Path, *, checks: Sequence[Path] = (), device: torch.device
+    ) -> Self:
+        """Build the task from the fields in a run folder, with initial weights.
+
+        Args:
+            recipe: The settings.
+            folder: The run folder.
+            checks: Files of weights that must fit the model, which is then built.
+            device: The device of the model.
+        """
+        fields = cls.load_fields(recipe, folder)
+        for weights in checks:
+            check_model(partial(cls.build_model, recipe, fields), weights)
+        return cls.from_scratch(recipe, fields, device=device)
 
     def save(self, folder: Path) -> None:
         """Write the fields into a run folder."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -17,6 +17,33 @@ from regard.tasks.notebook import count, results_html
 
 MAX_EDITS = 50
 """Maximum number of edits in `to_dict`."""
+
+
+class _Result(TypedDict):
+    name: str
+    value: float
+    signature: str
+    interval: NotRequired[list[float] | None]
+    detail: NotRequired[dict[str, float]]
+
+
+class _Edit(TypedDict):
+    right: str
+    written: str
+    count: int
+
+
+class EvaluationRecord(TypedDict):
+    """Plain values of an evaluation, as `to_dict` returns them."""
+
+    scores: dict[str, _Result]
+    by_length: NotRequired[list[dict[str, str | float]]]
+    by_tag: NotRequired[list[dict[str, str | float]]]
+    by_unit: NotRequired[list[dict[str, str | float]]]
+    edits: NotRequired[list[_Edit]]
+    confusion: NotRequired[dict[str, dict[str, int]]]
+    num_examples: int
+    seconds: float
 
 
 @dataclass(frozen=True)

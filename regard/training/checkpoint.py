@@ -21,12 +21,16 @@ from regard.core.checksums import (
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, sync_folder, write_json
 from regard.core.logging import logger
+from regard.core.records import shown_name
 from regard.core.shapes import describe_shape
 from regard.core.tensor_files import read_tensors, write_tensors
 from regard.training.optimizer_state import State, load_state, name_state, read_state
 
 FORMAT_VERSION = 1
 """Version of the format of weights."""
+
+MAX_FAULTS = 8
+"""Maximum number of weights that a message names."""
 
 NAMED_STATE = 2
 """Version of the format of training states: 1 had the state of the optimiser by number."""
@@ -75,7 +79,7 @@ def check_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> 
         weights: A tensor for each of the model's weights; one name is enough for tied weights.
         origin: Source of the weights, for the error message.
     """
-    parameters = model.state_dict()
+    parameters = model.state_dict(keep_vars=True)
     faults = [
         f"{' = '.join(names)} is missing"
         for names in _tied_names(parameters)
@@ -83,8 +87,9 @@ def check_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> 
     ]
     faults += _misfits(weights, parameters)
     if faults:
+        more = f" and {len(faults) - MAX_FAULTS:,} more" if len(faults) > MAX_FAULTS else ""
         raise CheckpointError(
-            f"{origin} does not fit the model: {'; '.join(faults)}. "
+            f"{origin} does not fit the model: {'; '.join(faults[:MAX_FAULTS])}{more}. "
             "Build the model with the settings it was trained with."
         )
 
@@ -356,16 +361,15 @@ def _check_rng(states: dict[str, Tensor], origin: str) -> None:
 
 def _untied_weights(model: nn.Module) -> dict[str, Tensor]:
     """Return the weights of a model, tied ones once, under their first name."""
-    weights = model.state_dict()
+    weights = model.state_dict(keep_vars=True)
     return {names[0]: weights[names[0]] for names in _tied_names(weights)}
 
 
 def _tied_names(weights: dict[str, Tensor]) -> list[list[str]]:
     """Group the names that share one tensor."""
-    groups: dict[Any, list[str]] = {}
+    groups: dict[int, list[str]] = {}
     for name, tensor in weights.items():
-        key = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else name
-        groups.setdefault(key, []).append(name)
+        groups.setdefault(id(tensor), []).append(name)
     return list(groups.values())
 
 
@@ -374,7 +378,7 @@ def _misfits(tensors: dict[str, Tensor], expected: dict[str, Tensor]) -> list[st
     faults: list[str] = []
     for name, tensor in tensors.items():
         if name not in expected:
-            faults.append(f"{name} is unexpected")
+            faults.append(f"{shown_name(name)} is unexpected")
         elif tensor.shape != expected[name].shape:
             faults.append(
                 f"{name} is {describe_shape(tensor)} but must be {describe_shape(expected[name])}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from torch import Tensor
 from regard.core.device import sum_dtype
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.progress import without_progress
+from regard.core.records import check_record
 from regard.training.logger import Logger
 from regard.training.plan import Plan, Row
 from regard.training.settings import TrainConfig
@@ -66,6 +67,27 @@ def describe_remedies(config: TrainConfig, run: Path) -> str:
         f"schedule a longer warm-up or set `train.clip_norm` (now {config.clip_norm:g}). "
         f"Files saved earlier in {run} are unchanged."
     )
+
+
+class _LogRow(TypedDict):
+    """Row of a training log, as far as it is read again."""
+
+    kind: str
+    step: int
+    seconds: float
+    metric: NotRequired[str]
+    loss: NotRequired[float]
+    nll: NotRequired[float]
+    value: NotRequired[float]
+    learning_rate: NotRequired[float]
+    tokens_per_second: NotRequired[float]
+
+
+def read_log(path: Path) -> list[Row]:
+    """Read a training log; empty if there is none. Raise `CheckpointError` if it is damaged."""
+    rows = read_json_lines(path)
+    check_record(rows, list[_LogRow], str(path))
+    return rows
 
 
 class Meter:
@@ -189,7 +211,7 @@ class TrainingLog:
     @contextmanager
     def opened(self, plan: Plan) -> Iterator[None]:
         """Start the loggers, and close them all at the end of the block."""
-        best = [row for row in read_json_lines(self._path) if row.get("is_best")]
+        best = [row for row in read_log(self._path) if row.get("is_best")]
         plan = replace(plan, best=best[-1] if best else None)
         # Displays show validations themselves.
         with ExitStack() as stack, without_progress():
@@ -219,6 +241,6 @@ class TrainingLog:
 
     def truncate(self, after: int) -> None:
         """Drop the events of later steps, which a resumed run repeats."""
-        rows = [row for row in read_json_lines(self._path) if row["step"] <= after]
+        rows = [row for row in read_log(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))

@@ -37,6 +37,7 @@ def test_show_and_predict_load_no_slow_packages(tmp_path):
         "sacrebleu",
         "scipy",
         "sklearn",
+        "sympy",
         "torch._dynamo",
         "torch._inductor",
         "transformers",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.layers import FEED_FORWARDS, NORMS, SequenceBatchNorm
 from regard.training.checkpoint import load_weights, save_weights
+from regard.training.loading import load_model
 from tests.all_pairs import Choice, Matrix, variants
 from tests.fixtures.parts import TINY_DECODERS, TINY_ENCODERS
 from tests.fixtures.variants import CELLS, CONTEXTS, COPYING, YES_NO, can_copy
@@ -189,10 +191,16 @@ class TestTinyModels:
         model, other = build(config), build(config, seed=1)
         save_weights(model, tmp_path / "model.safetensors")
         load_weights(other, tmp_path / "model.safetensors")
-        ours, theirs = (loss_of(either, sentences)[0] for either in (other, model))
-        assert torch.equal(ours, theirs)
-        decoder = getattr(other.decoder, "decoder", other.decoder)
-        assert (decoder.output.weight is decoder.embedding.weight) == (config.ties != "none")
+        loaded = load_model(partial(build, config, seed=1), tmp_path / "model.safetensors")
+        expected = loss_of(model, sentences)[0]
+        for same in (other, loaded):
+            assert torch.equal(loss_of(same, sentences)[0], expected)
+            decoder = getattr(same.decoder, "decoder", same.decoder)
+            assert (decoder.output.weight is decoder.embedding.weight) == (config.ties != "none")
+        assert loaded.state_dict().keys() == model.state_dict().keys()
+        assert [p.requires_grad for p in loaded.parameters()] == [
+            p.requires_grad for p in model.parameters()
+        ]
 
 
 def assert_trains(model, sentences, *, is_mixed):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.core.config import Config, Positive, Within, within
+from regard.core.config import Config, Within, within
 from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec
 from regard.data.audio.decoding import audio_decoder
@@ -17,6 +17,9 @@ from regard.data.audio.specaugment import SpecAugmentConfig, mask_parts
 from regard.data.audio.wav import RATES
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
+
+MAX_WINDOW = 2**15
+"""Maximum number of samples of a frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,7 @@ class AudioConfig(Config):
     rate: Annotated[int, Within(*RATES)] = 8000
     """Sampling rate in samples a second, to which recordings are resampled; half of it is the
     highest frequency."""
-    num_mels: Positive = 40
+    num_mels: Annotated[int, Within(1, 512)] = 40
     """Number of mel bins of a frame."""
     window_ms: Annotated[float, Within(5.0, 1000.0)] = 25.0
     """Length of a frame, in milliseconds."""
@@ -42,6 +45,9 @@ class AudioConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         within("hop_ms", self.hop_ms, low=1.0, high=self.window_ms)
+        # The filters take memory for every bin and every sample of a frame.
+        longest = 1000 * MAX_WINDOW / self.rate
+        within("window_ms", self.window_ms, low=5.0, high=max(longest, 5.0))
         mel_filters(self.analysis)
         if self.augmentation.mel_width >= self.num_mels and self.augmentation.mel_masks:
             raise ConfigError(

@@ -1,11 +1,11 @@
 """Image sources: settings, and a field that decodes, stacks and standardises images."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor
 
-from regard.core.config import Config, Positive
+from regard.core.config import Config, Within
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
 from regard.data.image.augment import AugmentationConfig, augment
@@ -22,13 +22,13 @@ class ImageConfig(Config):
 
     kind: Literal["image"] = "image"
     """Images."""
-    size: Positive = 32
+    size: Annotated[int, Within(1, 4096)] = 32
     """Height and width to which images are resized, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
     fit: Fit = "crop"
     """Treatment of images that are not square: cropped, padded with grey, or squashed."""
-    max_pixels: Positive = MAX_PIXELS
+    max_pixels: Annotated[int, Within(1, 2**30)] = MAX_PIXELS
     """Maximum number of pixels of an image; a larger one is an error before it is decoded."""
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     """Augmentation in training."""

@@ -23,6 +23,7 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import write_text
 from regard.core.progress import track
 from regard.core.tables import one_of
+from regard.data.text.tokenizer_file import read_tokenizer
 
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
 ROLES = {
@@ -259,7 +260,7 @@ class Tokenizer:
         """Return for each token id whether it starts a word; a punctuation mark is a word."""
         if any(token.startswith("##") for token in self._tokens):
             return [not token.startswith("##") for token in self._tokens]
-        return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
+        return [token[:1] in "▁Ġ" or not token[:1].isalnum() for token in self._tokens]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end of each token in a text in Unicode form NFC."""
@@ -281,15 +282,9 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
         """Load a tokenizer that `save` wrote."""
-        try:
-            trained = library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
-        except Exception as error:  # The library raises no specific exception.
-            raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
-        ids = trained.get_vocab(with_added_tokens=True)
+        trained = read_tokenizer(path)
         for spellings in ROLES.values():
-            if not any(spelling in ids for spelling in spellings):
+            if all(trained.token_to_id(spelling) is None for spelling in spellings):
                 raise CheckpointError(
                     f"{path} must hold a token spelled {one_of(spellings)}, but has none."
                 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from regard.core.config import AtLeast, Config, Positive
+from regard.core.config import Config, Within
 from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.builtin import Pixels
 from regard.data.image.io import MAX_PIXELS
@@ -20,15 +20,15 @@ class VideoConfig(Config):
 
     kind: Literal["video"] = "video"
     """Videos."""
-    size: Annotated[int, AtLeast(8)] = 32
+    size: Annotated[int, Within(8, 1024)] = 32
     """Height and width to which frames are resized, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
-    num_frames: Annotated[int, AtLeast(2)] = 8
+    num_frames: Annotated[int, Within(2, 256)] = 8
     """Number of frames of every video, evenly spaced from its first to its last."""
     fit: Fit = "crop"
     """Treatment of frames that are not square: cropped, padded with grey, or squashed."""
-    max_pixels: Positive = MAX_PIXELS
+    max_pixels: Annotated[int, Within(1, 2**30)] = MAX_PIXELS
     """Maximum number of pixels of a frame; a larger one is an error before it is decoded."""
 
     @property

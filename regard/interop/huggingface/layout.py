@@ -1,5 +1,6 @@
 """Layouts: names of the settings and weights of a model in Hugging Face checkpoints."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
+from regard.core.records import TYPE_NAMES, shown
 from regard.tasks.base import Task
 
 Config = dict[str, Any]
@@ -52,13 +54,12 @@ class Layout(ABC):
     """Purpose of the head, for a message."""
     parts: Sequence[str]
     """Parts of the model of the run that are exported; others are left out."""
-    allows_pickle: bool = False
-    """Whether weights may be read from a pickle; only its tensors are loaded."""
 
     def complete(self, given: Mapping[str, Any]) -> Config:
         """Add defaults to a `config.json`; raise `ConfigError` with all unsupported options."""
         config = {**self.defaults, **given}
-        faults = list_unsupported(config, self.required)
+        faults = _list_wrong_types(config, self.defaults)
+        faults += list_unsupported(config, self.required)
         if config.get("quantization_config"):
             faults.append("`quantization_config` must be absent: quantised weights are not read")
         if faults:
@@ -148,6 +149,21 @@ class Layout(ABC):
         """Return the maximum absolute difference of the logits of the two models."""
 
 
+def _list_wrong_types(config: Config, defaults: Mapping[str, Any]) -> list[str]:
+    """List the options whose values have another type than their defaults."""
+    faults = []
+    for option, default in defaults.items():
+        value, kind = config[option], type(default)
+        is_right = isinstance(value, kind) and isinstance(value, bool) == isinstance(default, bool)
+        if kind is float:
+            is_right = type(value) in (int, float) and math.isfinite(value)
+        elif kind is int and isinstance(value, list) and option in SIDES_OF_IMAGES:
+            is_right = bool(value) and all(type(side) is int for side in value)
+        if not is_right:
+            faults.append(f"`{option}` must be {TYPE_NAMES[kind]}, but is {shown(value)}")
+    return faults
+
+
 def list_unsupported(
     actual: Mapping[str, Any], supported: Mapping[str, Sequence[Any]]
 ) -> list[str]:
@@ -165,8 +181,11 @@ def list_unsupported(
 
 
 def _write(value: Any) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value).lower()
+    return f"'{value:.80}'" if isinstance(value, str) else shown(value).lower()
 
+
+SIDES_OF_IMAGES = ("image_size", "patch_size")
+"""Options that may be one number or one for each side."""
 
 SIZES = ("dim", "num_layers", "num_heads", "feed_forward_dim", "max_length", "dropout")
 """Settings of a transformer that every layout supports with any value."""

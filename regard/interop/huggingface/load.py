@@ -1,24 +1,29 @@
 """Import a Hugging Face checkpoint as a run folder, and the table of layouts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.core.checksums import add_checksums
 from regard.core.config import read_toml, to_dict
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json, replacing_folder, write_json
+from regard.core.files import read_json, read_record, replacing_folder, write_json
+from regard.core.records import shown
 from regard.core.tables import one_of, pick
 from regard.interop.huggingface.bert import BertLayout
 from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
-from regard.interop.huggingface.weights import copy_weights, read_tensors
-from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_provenance, load_untrained
-from regard.tasks.table import to_recipe
-from regard.training.checkpoint import save_weights
+from regard.interop.huggingface.weights import match_weights, read_tensors
+from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_provenance
+from regard.tasks.table import task_class, to_recipe
+from regard.training.checkpoint import put_weights, save_weights
+from regard.training.loading import draft_model
 
 _KINDS = {"bert": BertLayout, "marian": MarianLayout, "vit": VitLayout}
 
@@ -60,9 +65,10 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
     given = read_config(folder)
     layout = pick(LAYOUTS, str(given["model_type"]), "model_type")
     config = layout.complete(given)
+    tensors = read_tensors(folder)
+    _check_sizes(config, tensors)
     vocabularies = layout.read_vocabularies(folder, config)
     recipe = to_recipe(layout.to_recipe(config, vocabularies))
-    tensors = read_tensors(folder, allows_pickle=layout.allows_pickle)
     about = {
         **describe_provenance(torch.device("cpu")),
         "data": [],
@@ -74,11 +80,31 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
         layout.save_vocabularies(vocabularies, part)
         saved = {"format": FORMAT, "recipe": to_dict(recipe), "about": about}
         write_json(part / CONFIG, saved)
-        task = load_untrained(part, torch.device("cpu"))
-        notes = copy_weights(task.model, tensors, layout, config=config)
+        kind = task_class(recipe)
+        fields = kind.load_fields(recipe, part)
+        # The sizes in config.json are compared with the weights before memory is allocated.
+        draft = draft_model(
+            partial(kind.build_model, recipe, fields), num_tensors=len(tensors), origin=str(folder)
+        )
+        weights, notes = match_weights(draft, tensors, layout, config=config)
+        task = kind.from_scratch(recipe, fields, device=torch.device("cpu"))
+        new = {name: p for name, p in task.model.named_parameters() if name not in weights}
+        put_weights(task.model, weights | new, str(folder))
         save_weights(task.model, part / WEIGHTS)
         add_checksums(part)
     return Imported(out, task, notes)
+
+
+def _check_sizes(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Raise `ConfigError` if a vocabulary would be larger than any table of embeddings."""
+    largest = max((tensor.shape[0] for tensor in tensors.values() if tensor.dim()), default=0)
+    for option in ("vocab_size", "decoder_vocab_size"):
+        size = config.get(option)
+        if size is not None and not (isinstance(size, int) and 0 < size <= largest):
+            raise ConfigError(
+                f"`{option}` must be the number of embeddings, at most {largest:,} in these "
+                f"weights, but is {shown(size)}."
+            )
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -94,7 +120,8 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{path} must have a `model_type` ({one_of(LAYOUTS)}), but has none. "
             "Is it a Hugging Face folder?"
         )
-    return {**(read_json(generation) if generation.is_file() else {}), **config}
+    extra = read_record(generation, dict[str, Any]) if generation.is_file() else {}
+    return {**extra, **config}
 
 
 def check_output_folder(out: Path, *, source: Path, is_forced: bool) -> None:

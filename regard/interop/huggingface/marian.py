@@ -9,9 +9,10 @@ from tokenizers import processors
 from torch import Tensor
 
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json
+from regard.core.files import read_record
 from regard.core.logging import logger
 from regard.data.text.field import TOKENIZER, TextField
+from regard.data.text.tokenizer_file import library_errors, read_tokenizer
 from regard.data.text.tokenizers import Tokenizer
 from regard.interop.huggingface.layout import (
     Config,
@@ -21,7 +22,7 @@ from regard.interop.huggingface.layout import (
     unsupported_settings,
 )
 from regard.interop.huggingface.sentencepiece import build_unigram, read_sentencepiece
-from regard.interop.huggingface.vocabularies import load_tokenizer, wrap_tokenizer, write_tokenizer
+from regard.interop.huggingface.vocabularies import wrap_tokenizer, write_tokenizer
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
@@ -51,7 +52,7 @@ class MarianLayout(Layout):
             target = TARGET if (folder / TARGET).exists() else "tokenizer.json"
             files = {SOURCE: "tokenizer.json", TARGET: target}
             tokenizers = {
-                side: wrap_tokenizer(load_tokenizer(folder / file), sizes[side], folder)
+                side: wrap_tokenizer(read_tokenizer(folder / file), sizes[side], folder)
                 for side, file in files.items()
             }
         else:
@@ -108,7 +109,7 @@ class MarianLayout(Layout):
 
     def default_weight(self, name: str, like: Tensor) -> Tensor | None:
         """Return zeros for the bias of the output, which a checkpoint may omit."""
-        return torch.zeros_like(like) if name == OUTPUT_BIAS else None
+        return torch.zeros(like.shape) if name == OUTPUT_BIAS else None
 
     def unsupported_values(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that this layout does not support."""
@@ -192,13 +193,15 @@ def _read_sides(folder: Path, sizes: dict[str, int]) -> dict[str, Tokenizer]:
     }
     tokenizers = {}
     for side, (model, vocabulary) in files.items():
-        ids = read_json(folder / vocabulary)
+        ids = read_record(folder / vocabulary, dict[str, int])
         if "<unk>" not in ids or sorted(ids.values()) != list(range(len(ids))):
             raise CheckpointError(
                 f"{folder / vocabulary} must number its tokens consecutively from 0, '<unk>' among "
                 "them, but does not."
             )
-        trained, num_missing = build_unigram(read_sentencepiece(folder / model), ids)
+        read = read_sentencepiece(folder / model)
+        with library_errors(folder / model):
+            trained, num_missing = build_unigram(read, ids)
         if num_missing:
             logger.info(
                 f"{model} has {num_missing:,} tokens that {vocabulary} lacks; they are split into "

@@ -3,6 +3,7 @@
 The file is a protocol buffer. Only a few of its fields are needed, so it is parsed here.
 """
 
+import math
 import re
 import struct
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,13 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from regard.core.errors import CheckpointError
+from regard.core.records import read_bytes
 
 UNIGRAM = 1
 NORMAL, USER_DEFINED, BYTE = 1, 4, 6
+
+MAX_BITS = 64
+"""Maximum number of bits of an integer in the file."""
 
 SPECIAL = ("</s>", "<unk>", "<pad>", "<s>")
 """Special tokens; no text is encoded as one of them, even if it contains the spelling."""
@@ -56,16 +61,14 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
     """Read a .spm file."""
     model = SentencePieceModel()
     try:
-        for number, value in _fields(path.read_bytes()):
+        for number, value in _fields(read_bytes(path)):
             if number == 1:
                 _read_token(value, model)
             elif number == 2:
                 model.kind = next((v for n, v in _fields(value) if n == 3), UNIGRAM)
             elif number == 3:
                 model.charsmap = next((v for n, v in _fields(value) if n == 2), b"")
-    except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing.") from None
-    except (LookupError, ValueError, TypeError, struct.error):
+    except (AttributeError, LookupError, ValueError, TypeError, struct.error):
         raise CheckpointError(f"{path} is not a SentencePiece model, or is damaged.") from None
     if not model.scores or model.kind != UNIGRAM or model.has_bytes:
         raise CheckpointError(
@@ -81,6 +84,8 @@ def _read_token(message: bytes, model: SentencePieceModel) -> None:
             token = value.decode("utf-8")
         elif number == 2:
             (score,) = struct.unpack("<f", value)
+            if not math.isfinite(score):
+                raise ValueError("not a log-probability")
         elif number == 3:
             kind = value
     model.has_bytes |= kind == BYTE
@@ -116,6 +121,8 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         position, shift = position + 1, shift + 7
         if byte < 128:
             return value, position
+        if shift > MAX_BITS:
+            raise ValueError("too long")
 
 
 def build_unigram(

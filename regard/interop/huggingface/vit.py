@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.core.files import read_json, write_json
+from regard.core.files import read_record, write_json
 from regard.core.logging import logger
+from regard.core.records import shown
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.interop.huggingface.layout import Config, Layout, list_unsupported, unsupported_settings
@@ -23,6 +24,16 @@ CLASS_TOKEN = "encoder.class_token"
 POSITIONS = "encoder.positions.embedding.weight"
 # `ViTImageProcessor` resizes both sides to a size, `CLIPImageProcessor` crops the centre.
 PROCESSORS = {"squash": "ViTImageProcessor", "crop": "CLIPImageProcessor"}
+
+
+class Preprocessor(TypedDict, total=False):
+    """Options of the preprocessing of images that are used here."""
+
+    resample: int
+    do_center_crop: bool
+    do_normalize: bool
+    image_mean: list[float]
+    image_std: list[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +129,7 @@ class VitLayout(Layout):
 
 def _read_field(folder: Path, config: Config) -> ImageField:
     path = folder / PREPROCESSOR
-    given = read_json(path) if path.is_file() else {}
+    given = read_record(path, Preprocessor) if path.is_file() else Preprocessor()
     channels = config["num_channels"]
     resample = given.get("resample", BICUBIC - 1)
     if resample != BICUBIC:
@@ -135,13 +146,15 @@ def _read_field(folder: Path, config: Config) -> ImageField:
     )
     if not given.get("do_normalize", True):
         return ImageField(image, (0.0,) * channels, (1.0,) * channels)
-    mean, std = (given.get(name, [0.5] * channels) for name in ("image_mean", "image_std"))
-    return ImageField(image, mean, std)
+    half = [0.5] * channels
+    return ImageField(image, given.get("image_mean", half), given.get("image_std", half))
 
 
 def _read_labels(config: Config) -> LabelField:
     """Return the labels in order; labels of the same name get their index."""
     given = config["id2label"]
+    if not all(key.isdecimal() for key in given):
+        raise ConfigError(f"`id2label` must have numbers as keys, but has {shown([*given][:3])}.")
     names = [str(given[key]) for key in sorted(given, key=int)]
     return LabelField(
         [

@@ -7,8 +7,10 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json, write_json
+from regard.core.files import read_record, write_json
+from regard.core.records import read_text
 from regard.core.tables import one_of
+from regard.data.text.tokenizer_file import library_errors, read_tokenizer, try_out
 from regard.data.text.tokenizers import MASK, ROLES, Tokenizer
 
 TOKENIZER = "tokenizer.json"
@@ -19,11 +21,13 @@ SPECIAL = "special_tokens_map.json"
 def read_vocabulary(folder: Path, num_embeddings: int) -> Tokenizer:
     """Read a folder's vocabulary, padded with unused special tokens to `num_embeddings`."""
     if (folder / TOKENIZER).exists():
-        trained = load_tokenizer(folder / TOKENIZER)
+        trained = read_tokenizer(folder / TOKENIZER)
     elif (folder / "vocab.txt").exists():
-        trained = _read_wordpiece(folder)
+        with library_errors(folder / "vocab.txt"):
+            trained = _read_wordpiece(folder)
     elif (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
-        trained = _read_byte_pairs(folder)
+        with library_errors(folder / "merges.txt"):
+            trained = _read_byte_pairs(folder)
     else:
         raise CheckpointError(
             f"{folder} must hold a vocabulary ({TOKENIZER}, vocab.txt, or vocab.json with "
@@ -33,9 +37,7 @@ def read_vocabulary(folder: Path, num_embeddings: int) -> Tokenizer:
 
 
 def wrap_tokenizer(trained: library.Tokenizer, num_embeddings: int, folder: Path) -> Tokenizer:
-    """Return a `Tokenizer` without truncation and padding, in which every id has a token."""
-    trained.no_truncation()
-    trained.no_padding()
+    """Return a `Tokenizer` in which every id has a token."""
     ids = sorted(trained.get_vocab(with_added_tokens=True).values())
     if ids != list(range(len(ids))):
         raise CheckpointError(
@@ -48,15 +50,9 @@ def wrap_tokenizer(trained: library.Tokenizer, num_embeddings: int, folder: Path
         )
     trained.add_special_tokens([f"<unused_{index}>" for index in range(len(ids), num_embeddings)])
     _check_roles(trained, folder)
+    with library_errors(folder):
+        try_out(trained)
     return Tokenizer(trained)
-
-
-def load_tokenizer(path: Path) -> library.Tokenizer:
-    """Read a tokenizer in the library's JSON format."""
-    try:
-        return library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except Exception as error:  # The library raises no specific exception.
-        raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
 
 
 def _check_roles(trained: library.Tokenizer, folder: Path) -> None:
@@ -78,7 +74,7 @@ def _check_roles(trained: library.Tokenizer, folder: Path) -> None:
 
 
 def _read_wordpiece(folder: Path) -> library.Tokenizer:
-    lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    lines = read_text(folder / "vocab.txt").split("\n")
     tokens = {token: index for index, token in enumerate(lines) if token}
     settings = _settings(folder)
     is_lower_cased = bool(settings.get("do_lower_case", True))
@@ -97,8 +93,8 @@ def _read_wordpiece(folder: Path) -> library.Tokenizer:
 
 
 def _read_byte_pairs(folder: Path) -> library.Tokenizer:
-    tokens = read_json(folder / "vocab.json")
-    lines = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()
+    tokens = read_record(folder / "vocab.json", dict[str, int])
+    lines = read_text(folder / "merges.txt").splitlines()
     pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     merges = [(first, second) for first, second in pairs]
     trained = library.Tokenizer(models.BPE(vocab=tokens, merges=merges))
@@ -112,8 +108,7 @@ def _read_byte_pairs(folder: Path) -> library.Tokenizer:
 
 def _settings(folder: Path) -> dict[str, Any]:
     path = folder / SETTINGS
-    settings: dict[str, Any] = read_json(path) if path.exists() else {}
-    return settings
+    return read_record(path, dict[str, Any]) if path.exists() else {}
 
 
 def write_vocabulary(

@@ -10,14 +10,16 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json
+from regard.core.files import read_record
+from regard.core.records import check_record, shown
 from regard.core.shapes import describe_shape
 from regard.interop.huggingface.layout import Layout
-from regard.training.checkpoint import put_weights, read_weights
+from regard.interop.huggingface.torch_file import read_torch_file
+from regard.training.checkpoint import read_weights
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-PICKLE = "pytorch_model.bin"
+TORCH = "pytorch_model.bin"
 
 MAX_NAMED = 3
 """Maximum number of weights that a message names; the others are counted."""
@@ -25,50 +27,31 @@ MAX_NAMED = 3
 FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
-def read_tensors(folder: Path, *, allows_pickle: bool) -> dict[str, Tensor]:
-    """Read all weights of a folder, in one file or several.
-
-    Args:
-        folder: The Hugging Face folder.
-        allows_pickle: Whether a pickle is accepted; only tensors are loaded from it, never code.
-    """
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Read all weights of a Hugging Face folder, in one file or several."""
     if (folder / WEIGHTS).exists():
         tensors = read_weights(folder / WEIGHTS)
     elif (folder / INDEX).exists():
         tensors = _read_shards(folder)
-    elif (folder / PICKLE).exists() and allows_pickle:
-        tensors = _read_pickle(folder / PICKLE)
-    elif (folder / PICKLE).exists():
-        raise CheckpointError(
-            f"{folder} holds its weights as a pickle only ({PICKLE}), which could run any code. "
-            f"Save it again with `transformers`, which writes {WEIGHTS}."
-        )
+    elif (folder / TORCH).exists():
+        tensors = read_torch_file(folder / TORCH)
     else:
-        raise CheckpointError(f"{folder} must hold {WEIGHTS} or {INDEX}, but has neither.")
+        raise CheckpointError(f"{folder} must hold {WEIGHTS}, {INDEX} or {TORCH}, but has none.")
     return {_rename_legacy(name): tensor for name, tensor in tensors.items()}
 
 
 def _read_shards(folder: Path) -> dict[str, Tensor]:
-    index = read_json(folder / INDEX)
-    names = sorted(set(index.get("weight_map", {}).values()))
-    if not names or any("/" in name or name.startswith(".") for name in names):
+    index = read_record(folder / INDEX, dict[str, Any])
+    files = check_record(index.get("weight_map", {}), dict[str, str], f"{folder / INDEX}")
+    names = sorted({*files.values()})
+    if not names or not all(re.fullmatch(r"\w[\w.-]*", name) for name in names):
         raise CheckpointError(
-            f"{folder / INDEX} must name files beside it under `weight_map`, but names {names}."
+            f"{folder / INDEX} must name files beside it under `weight_map`, but names "
+            f"{shown(names)}."
         )
     tensors: dict[str, Tensor] = {}
     for name in names:
         tensors |= read_weights(folder / name)
-    return tensors
-
-
-def _read_pickle(path: Path) -> dict[str, Tensor]:
-    try:
-        tensors: Any = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # Damaged or malicious pickles raise many kinds of exceptions.
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CheckpointError(f"{path} cannot be read safely ({first}).") from None
-    if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
-        raise CheckpointError(f"{path} must hold tensors by name, but holds something else.")
     return tensors
 
 
@@ -77,19 +60,19 @@ def _rename_legacy(name: str) -> str:
     return re.sub(r"\bgamma$", "weight", re.sub(r"\bbeta$", "bias", name))
 
 
-def copy_weights(
+def match_weights(
     model: nn.Module, tensors: dict[str, Tensor], layout: Layout, *, config: dict[str, Any]
-) -> list[str]:
-    """Copy the weights of a checkpoint into a model; raise `CheckpointError` with all mismatches.
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Find the weights of a model in a checkpoint; raise `CheckpointError` with all mismatches.
 
     Args:
-        model: Our model.
+        model: Our model, which needs no memory for its weights.
         tensors: The checkpoint's weights by name.
         layout: The checkpoint's layout.
         config: The checkpoint's options.
 
     Returns:
-        Notes for the user, one sentence each.
+        The weights by their names in our model, and notes for the user, one sentence each.
     """
     parameters = dict(model.named_parameters())
     names = {name: layout.checkpoint_names(name, config) for name in parameters}
@@ -131,9 +114,7 @@ def copy_weights(
             ],
         }
     )
-    unchanged = {name: p.data for name, p in parameters.items() if name not in loaded}
-    put_weights(model, loaded | unchanged, "The folder")
-    return _notes(used, missing=layout.head_role if is_headless else "")
+    return loaded, _notes(used, missing=layout.head_role if is_headless else "")
 
 
 def _notes(used: dict[str, Tensor], *, missing: str) -> list[str]:

@@ -48,7 +48,9 @@ class SentencesEncoder(PositionedStack, TokenEncoder):
         self.has_question = config.has_question
         self.embedding = Embedding(spec.vocab_size, config.dim)
         # Added to one, so a sentence vector is initially close to the sum of its words.
-        self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
+        self.word_masks = nn.Parameter(
+            nn.init.normal_(torch.empty(config.max_words, config.dim), std=0.1)
+        )
         self.build_layers(config, build_positions(config, is_causal=False))
         self.blocks.num_rounds = config.num_rounds
         self.scale = config.dim**0.5

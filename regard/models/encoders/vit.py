@@ -46,7 +46,9 @@ class VitEncoder(PositionedStack, Encoder):
         self.patch_map = Conv2d(spec.channels, config.dim, config.patch, stride=config.patch)
         # A vector is not initialised by fan and has no weight decay.
         self.class_token = (
-            nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
+            nn.Parameter(nn.init.normal_(torch.empty(config.dim), std=0.02))
+            if config.summary == "class"
+            else None
         )
         self.num_before = int(config.summary == "class")
         positions = _build_positions(config, self.layout, num_before=self.num_before)

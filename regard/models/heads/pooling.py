@@ -88,7 +88,7 @@ class WeightedPooling(Pooling):
     def __init__(self, dim: int, separator: int = 3) -> None:
         super().__init__(dim, separator)
         self.key_map = Linear(dim, dim)
-        self.query = nn.Parameter(torch.randn(1, dim) / dim**0.5)  # (1, D)
+        self.query = nn.Parameter(torch.empty(1, dim).normal_().div_(dim**0.5))  # (1, D)
         self.attention = AttentionPooling(DotScore(dim, dim))
 
     def forward(self, memory: Memory) -> Tensor:

@@ -8,10 +8,16 @@ from typing import Any
 from regard.core.checksums import check_file
 from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.core.files import read_json
+from regard.core.files import read_record
 from regard.data.example import Example
-from regard.data.text.readers import read_examples
-from regard.runs.folder import METRICS, PREDICTIONS, TEST, read_config
+from regard.runs.folder import (
+    METRICS,
+    PREDICTIONS,
+    TEST,
+    read_config,
+    read_metrics,
+    read_test_set,
+)
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 
@@ -71,8 +77,8 @@ def _read(folder: Path, name: str) -> FinishedRun:
         )
     for file in (TEST, METRICS, PREDICTIONS):
         check_file(folder / file)
-    examples = read_examples(folder / TEST)
-    outputs: list[str] = read_json(folder / PREDICTIONS)
+    examples = read_test_set(folder)
+    outputs = read_record(folder / PREDICTIONS, list[str])
     if len(outputs) != len(examples):
         raise CheckpointError(
             f"{folder} has {len(outputs):,} predictions for {len(examples):,} test sentences. "
@@ -81,9 +87,9 @@ def _read(folder: Path, name: str) -> FinishedRun:
     return FinishedRun(
         name=name,
         folder=folder,
-        decoder=config["recipe"]["model"]["decoder"]["kind"],
+        decoder=recipe.model.decoder.kind,
         settings=dict(flatten(to_dict(recipe))),
-        metrics=read_json(folder / METRICS),
+        metrics=read_metrics(folder),
         examples=examples,
         outputs=outputs,
     )

@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -10,13 +12,18 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError
-from regard.core.files import read_json
+from regard.core.files import read_record
+from regard.core.records import shown
 from regard.data.text.masked_batches import MaskedBatch
 from regard.data.text.tokenizers import Tokenizer
 from regard.models.masked_lm import MaskedModel
 from regard.tasks.masked_lm.recipe import DistillationConfig, MaskedRecipe
-from regard.training.checkpoint import load_weights
+from regard.training.loading import load_model
 from regard.training.losses import Loss
+
+
+class _Config(TypedDict):
+    recipe: dict[str, Any]
 
 
 class Teacher:
@@ -33,16 +40,16 @@ class Teacher:
     def load(cls, folder: str, student: MaskedRecipe, *, device: torch.device) -> "Teacher":
         """Load a run folder and check that it fits the student."""
         path = Path(folder)
-        values = read_json(path / "config.json")["recipe"]
-        if values["task"] != MaskedRecipe.task:
+        values = read_record(path / "config.json", _Config)["recipe"]
+        if values.get("task") != MaskedRecipe.task:
             raise ConfigError(
                 "`teacher` must be a run of a masked language model, but is one for the task "
-                f"'{values['task']}'."
+                f"{shown(values.get('task'))}."
             )
         recipe = from_dict(MaskedRecipe, values)
         tokenizer = Tokenizer.load(path / "tokenizer.json")
-        model = MaskedModel(recipe.model, tokenizer.vocab_size)
-        load_weights(model, path / "model.safetensors")
+        build = partial(MaskedModel, recipe.model, tokenizer.vocab_size)
+        model = load_model(build, path / "model.safetensors")
         expected, encoder = recipe.model.encoder, student.model.encoder
         if type(expected) is not type(encoder) or expected.dim != encoder.dim:
             raise ConfigError(

@@ -315,7 +315,7 @@ ODD_SETTINGS = [
         labels=("", "'", "'''", '"""'),
         note="",
     ),
-    PageConfig(title="", shape=RoundConfig(radius=math.inf), margins=(-0.0, 1e-05)),
+    PageConfig(title="", shape=RoundConfig(radius=1e300), margins=(-0.0, 1e-05)),
     ModelConfig(),
     ModelConfig(
         encoder=RnnEncoderConfig(

@@ -115,7 +115,7 @@ def test_missing_json_asks_for_a_run_folder(tmp_path):
 
 def test_folder_in_place_of_json_is_named(tmp_path):
     (tmp_path / "file.json").mkdir()
-    with pytest.raises(CheckpointError, match=r"file\.json cannot be read: Is a directory"):
+    with pytest.raises(CheckpointError, match=r"file\.json must be a file, but is a folder"):
         read_json(tmp_path / "file.json")
 
 
@@ -123,7 +123,8 @@ def test_folder_in_place_of_json_is_named(tmp_path):
 def test_damaged_json_is_named(tmp_path, content):
     (tmp_path / "file.json").write_bytes(content)
     with pytest.raises(
-        CheckpointError, match=r"file\.json is not valid JSON \(.+\)\. The file is damaged\.$"
+        CheckpointError,
+        match=r"file\.json is not valid (JSON|UTF-8) \(.+\)\. The file is damaged\.$",
     ):
         read_json(tmp_path / "file.json")
 

@@ -16,11 +16,6 @@ def test_limit_grows_with_the_source():
 @pytest.mark.parametrize(
     ("name", "value", "least"),
     [
-        ("beams", 0, "1"),
-        ("length_penalty", -0.5, r"0\.0"),
-        ("max_ratio", -1.0, r"0\.0"),
-        ("max_extra", 0, "1"),
-        ("min_length", -1, "0"),
         ("no_repeat_ngram", -1, "0"),
         ("top_k", -1, "0"),
         ("seed", -1, "0"),
@@ -36,6 +31,13 @@ def test_settings_have_limits(name, value, least):
 @pytest.mark.parametrize(
     ("name", "value", "bounds"),
     [
+        ("beams", 0, "1 and 1000"),
+        ("beams", 10**9, "1 and 1000"),
+        ("length_penalty", 1e300, r"0\.0 and 10\.0"),
+        ("max_ratio", -1.0, r"0\.0 and 100\.0"),
+        ("max_extra", 0, "1 and 10000"),
+        ("min_length", 10**9, "0 and 10000"),
+        ("consensus", 10**9, "0 and 1000"),
         ("temperature", -0.1, r"0\.0 and 100\.0"),
         ("temperature", math.nan, r"0\.0 and 100\.0"),
         ("temperature", math.inf, r"0\.0 and 100\.0"),
@@ -81,7 +83,7 @@ def test_unknown_override_is_an_error_with_a_suggestion():
 
 def test_override_outside_the_limits_is_an_error_with_the_full_name():
     with pytest.raises(ConfigError, match=r"^`search\.top_p` must be between 0\.0 and 1\.0"):
-        override_search(SearchConfig(), ["search.top_p=nan"])
+        override_search(SearchConfig(), ["search.top_p=1.5"])
 
 
 def warnings_of(config, caplog, **asked):

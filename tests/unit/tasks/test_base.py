@@ -75,7 +75,7 @@ def test_task_without_search_is_saved_and_opened(tmp_path):
     task.save(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["labels.json", "source.image.json"]
-    opened = task_class(recipe).open(recipe, tmp_path, device=torch.device("cpu"))
+    opened = task_class(recipe).open_untrained(recipe, tmp_path, device=torch.device("cpu"))
     assert opened.labels.names == task.labels.names
     before, after = task.model.state_dict(), opened.model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)

@@ -153,7 +153,7 @@ def test_target_in_show_is_refused():
 
 def test_saved_task_opens_to_the_same_vocabulary(task, tmp_path):
     task.save(tmp_path)
-    opened = LanguageModelingTask.open(task.recipe, tmp_path, device=torch.device("cpu"))
+    opened = LanguageModelingTask.open_untrained(task.recipe, tmp_path, device=torch.device("cpu"))
     assert opened.text.read("the cat\n") == task.text.read("the cat\n")
     assert opened.num_parameters == task.num_parameters
 

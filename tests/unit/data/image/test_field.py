@@ -137,7 +137,7 @@ def test_statistics_must_match_the_number_of_channels():
 
 
 def test_sizes_are_positive():
-    with pytest.raises(ConfigError, match="`size` must be at least 1"):
+    with pytest.raises(ConfigError, match="`size` must be between 1 and 4096"):
         ImageConfig(size=0)
-    with pytest.raises(ConfigError, match="`max_pixels` must be at least 1"):
+    with pytest.raises(ConfigError, match="`max_pixels` must be between 1 and 1073741824"):
         ImageConfig(max_pixels=0)

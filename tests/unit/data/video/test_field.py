@@ -69,7 +69,7 @@ def test_fitting_without_videos_is_refused():
 
 
 def test_a_video_has_two_frames_at_least():
-    with pytest.raises(ConfigError, match="`num_frames` must be at least 2"):
+    with pytest.raises(ConfigError, match="`num_frames` must be between 2 and 256"):
         VideoConfig(num_frames=1)
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 import torch
@@ -138,7 +139,7 @@ def test_unknown_model_type_is_refused_with_the_supported_ones(folder, tmp_path)
 
 def test_size_of_the_wrong_type_is_refused(folder, tmp_path):
     folder.configure(hidden_size="large")
-    match = r"^`model\.encoder(\.bert)?\.dim` must be int, but is 'large'"
+    match = "`hidden_size` must be an integer, but is 'large'"
     assert_refused(folder, tmp_path, error=ConfigError, match=match)
 
 
@@ -166,10 +167,23 @@ def test_config_without_a_model_type_is_refused(folder, tmp_path):
     assert_refused(folder, tmp_path, match=r"must have a `model_type` \(.+'vit'\), but has none\.")
 
 
-def test_pickle_is_refused(folder, tmp_path):
+def test_file_of_torch_is_read_without_pickle(folder, tmp_path):
+    weights = load_file(folder.path / "model.safetensors")
     (folder.path / "model.safetensors").unlink()
-    torch.save({}, folder.path / "pytorch_model.bin")
-    assert_refused(folder, tmp_path, match=r"holds its weights as a pickle only .+ could run any")
+    torch.save(weights, folder.path / "pytorch_model.bin")
+    found = read(folder, tmp_path).task.model.state_dict()
+    expected = weights["bert.embeddings.word_embeddings.weight"]
+    assert torch.equal(found["encoder.embedding.weight"], expected)
+
+
+def test_pickle_with_code_is_refused_and_not_run(folder, tmp_path):
+    class Command:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    (folder.path / "model.safetensors").unlink()
+    torch.save({"weight": Command()}, folder.path / "pytorch_model.bin")
+    assert_refused(folder, tmp_path, match=r"must hold tensors .* calls posix mkdir\)\. Save the")
 
 
 def test_existing_run_is_kept(folder, tmp_path):

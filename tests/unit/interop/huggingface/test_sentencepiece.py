@@ -105,5 +105,5 @@ def test_damaged_file_is_named(tmp_path, content):
 
 
 def test_missing_file_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match=r"a\.spm is missing\.$"):
+    with pytest.raises(CheckpointError, match=r"a\.spm is missing\."):
         read_sentencepiece(tmp_path / "a.spm")

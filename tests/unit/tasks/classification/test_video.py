@@ -59,7 +59,7 @@ def test_scores_alone_equal_scores_in_a_batch(task):
 
 def test_saved_task_scores_the_same(task, tmp_path):
     task.save(tmp_path)
-    opened = type(task).open(task.recipe, tmp_path, device=CPU)
+    opened = type(task).open_untrained(task.recipe, tmp_path, device=CPU)
     opened.model.load_state_dict(task.model.state_dict())
     assert opened.score(examples_of(task)) == task.score(examples_of(task))
 

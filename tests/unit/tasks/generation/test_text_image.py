@@ -90,7 +90,7 @@ def test_every_weight_has_a_gradient(task):
 
 def test_saved_task_predicts_the_same(task, tmp_path):
     task.save(tmp_path)
-    opened = type(task).open(task.recipe, tmp_path, device=CPU)
+    opened = type(task).open_untrained(task.recipe, tmp_path, device=CPU)
     opened.model.load_state_dict(task.model.state_dict())
     assert opened.predict([LINE]) == task.predict([LINE])
 
