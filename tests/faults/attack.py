@@ -19,7 +19,7 @@ DEPTH = 100_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command."""
+    """Outcome of a command."""
 
     code: int
     """Exit code; -1 if the process died or had to be ended."""
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def fault(self):
-        """What is wrong with the outcome; empty if it is a success, or a message with code 2."""
+        """Fault of the outcome; empty if it is a success, or a message with code 2."""
         if self.traceback or self.code not in (0, 2):
             return f"code {self.code}: {self.traceback or self.err}"
         *_, last = self.err.splitlines() or [""]
@@ -215,25 +215,25 @@ def read_json(path):
     return json.loads(text) if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
 
 
-def spoil_value(name, value):
+def write_value(name, value):
     """Return a function that writes a JSON value to a file of a folder."""
 
-    def spoil(folder):
+    def change(folder):
         if name.endswith(".jsonl") and isinstance(value, list):
             lines = "".join(json.dumps(row) + "\n" for row in value)
             (folder / name).write_text(lines, encoding="utf-8")
         else:
             write_json(folder / name, value)
 
-    return spoil
+    return change
 
 
-def collect(cases, attempt, spoilt, names):
+def collect(cases, attempt, altered, names):
     """Return what is wrong with the outcomes of commands on folders, by case."""
     found = {}
-    for label, spoil in cases:
+    for label, change in cases:
         for name in names:
-            if fault := attempt(name, spoilt(spoil)):
+            if fault := attempt(name, altered(change)):
                 found[label, name] = fault[-800:]
     return found
 
@@ -248,11 +248,11 @@ def damages_of(name, *, is_json):
 
 
 def changes_of(name, value, limit=10**9):
-    """Return spoilers of a file: every value inside replaced by each other value, and removed."""
+    """Return changes of a file: every value inside replaced by each other value, and removed."""
     for path in [*leaves(value)][:limit]:
         for number, new in enumerate(VALUES):
             label = f"{'.'.join(map(str, path))} = value {number}"
-            yield label, spoil_value(name, changed(value, path, new))
-        yield f"one more in {path}", spoil_value(name, extended(value, path, "extra"))
+            yield label, write_value(name, changed(value, path, new))
+        yield f"one more in {path}", write_value(name, extended(value, path, "extra"))
         if path:
-            yield f"{'.'.join(map(str, path))} missing", spoil_value(name, without(value, path))
+            yield f"{'.'.join(map(str, path))} missing", write_value(name, without(value, path))

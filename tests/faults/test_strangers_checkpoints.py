@@ -25,7 +25,7 @@ from tests.faults.attack import (
     collect,
     damages_of,
     read_json,
-    spoil_value,
+    write_value,
 )
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -60,14 +60,14 @@ def clean(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def spoilt(clean, tmp_path_factory):
+def altered(clean, tmp_path_factory):
     """Function that returns a copy of the clean folder in which something was changed."""
-    parent = tmp_path_factory.mktemp("spoilt")
+    parent = tmp_path_factory.mktemp("altered")
 
-    def make(spoil):
+    def make(change):
         shutil.rmtree(parent, ignore_errors=True)
         shutil.copytree(clean, parent / "bert")
-        spoil(parent / "bert")
+        change(parent / "bert")
         return parent / "bert"
 
     return make
@@ -90,15 +90,15 @@ def test_untouched_checkpoint_is_imported(commands, clean, tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", ["folder", "pipe", "device", "link out", "enormous", "missing"])
-def test_damaged_file_is_one_message(attempt, spoilt, name, damage):
-    folder = spoilt(lambda folder: FILE_DAMAGES[damage](folder / name))
+def test_damaged_file_is_one_message(attempt, altered, name, damage):
+    folder = altered(lambda folder: FILE_DAMAGES[damage](folder / name))
     assert attempt("import", folder) == ""
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
 @pytest.mark.parametrize("damage", JSON_DAMAGES)
-def test_wrong_json_is_one_message(attempt, spoilt, name, damage):
-    folder = spoilt(lambda folder: JSON_DAMAGES[damage](folder / name))
+def test_wrong_json_is_one_message(attempt, altered, name, damage):
+    folder = altered(lambda folder: JSON_DAMAGES[damage](folder / name))
     assert attempt("import", folder) == ""
 
 
@@ -112,10 +112,10 @@ def test_wrong_json_is_one_message(attempt, spoilt, name, damage):
     ],
 )  # fmt: skip
 def test_option_that_does_not_fit_the_weights_is_one_message(
-    commands, clean, spoilt, tmp_path, option, value
+    commands, clean, altered, tmp_path, option, value
 ):
     config = changed(read_json(clean / "config.json"), (option,), value)
-    folder = spoilt(spoil_value("config.json", config))
+    folder = altered(write_value("config.json", config))
     outcome = commands("import", "hf", folder, "--out", tmp_path / "run")
     assert outcome.fault == ""
     assert outcome.code == 2
@@ -140,23 +140,23 @@ def test_link_into_the_cache_of_hugging_face_is_followed(commands, clean, tmp_pa
         {"weight_map": {"a": "b\0"}}, {"weight_map": {"a": "x" * 1000}},
     ],
 )  # fmt: skip
-def test_index_of_other_files_is_one_message(attempt, spoilt, index):
-    def spoil(folder):
+def test_index_of_other_files_is_one_message(attempt, altered, index):
+    def change(folder):
         (folder / "model.safetensors").unlink()
         (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
 
-    assert attempt("import", spoilt(spoil)) == ""
+    assert attempt("import", altered(change)) == ""
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", FILES)
-def test_every_damage_of_every_file(attempt, spoilt, name):
+def test_every_damage_of_every_file(attempt, altered, name):
     cases = damages_of(name, is_json=name != "model.safetensors")
-    assert collect(cases, attempt, spoilt, ["import"]) == {}
+    assert collect(cases, attempt, altered, ["import"]) == {}
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
-def test_every_change_of_every_option(attempt, clean, spoilt, name):
+def test_every_change_of_every_option(attempt, clean, altered, name):
     cases = changes_of(name, read_json(clean / name), limit=80)
-    assert collect(cases, attempt, spoilt, ["import"]) == {}
+    assert collect(cases, attempt, altered, ["import"]) == {}

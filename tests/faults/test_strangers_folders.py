@@ -24,8 +24,8 @@ from tests.faults.attack import (
     leaves,
     read_header,
     read_json,
-    spoil_value,
     write_header,
+    write_value,
 )
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "source.tokenizer.json"
@@ -58,14 +58,14 @@ def clean(tiny_run, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def spoilt(clean, tmp_path_factory):
+def altered(clean, tmp_path_factory):
     """Function that returns a copy of the clean folder in which something was changed."""
-    parent = tmp_path_factory.mktemp("spoilt")
+    parent = tmp_path_factory.mktemp("altered")
 
-    def make(spoil):
+    def make(change):
         shutil.rmtree(parent, ignore_errors=True)
         shutil.copytree(clean, parent / "run")
-        spoil(parent / "run")
+        change(parent / "run")
         return parent / "run"
 
     return make
@@ -100,22 +100,22 @@ def test_untouched_folder_is_read(commands, clean):
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", READING[CONFIG])
-def test_untouched_folder_is_read_by_every_command(attempt, spoilt, name):
-    folder = spoilt(lambda folder: None)
+def test_untouched_folder_is_read_by_every_command(attempt, altered, name):
+    folder = altered(lambda folder: None)
     assert attempt(name, folder, is_refused=False) == ""
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, VOCABULARY])
 @pytest.mark.parametrize("damage", FILE_DAMAGES)
-def test_damaged_file_is_one_message(attempt, spoilt, name, damage):
-    folder = spoilt(lambda folder: FILE_DAMAGES[damage](folder / name))
+def test_damaged_file_is_one_message(attempt, altered, name, damage):
+    folder = altered(lambda folder: FILE_DAMAGES[damage](folder / name))
     assert attempt("predict", folder) == ""
 
 
 @pytest.mark.parametrize("name", [CONFIG, VOCABULARY])
 @pytest.mark.parametrize("damage", JSON_DAMAGES)
-def test_wrong_json_is_one_message(attempt, spoilt, name, damage):
-    folder = spoilt(lambda folder: JSON_DAMAGES[damage](folder / name))
+def test_wrong_json_is_one_message(attempt, altered, name, damage):
+    folder = altered(lambda folder: JSON_DAMAGES[damage](folder / name))
     assert attempt("predict", folder) == ""
 
 
@@ -132,11 +132,11 @@ SIZES = {
 
 
 @pytest.mark.parametrize("case", SIZES)
-def test_sizes_beyond_the_weights_are_one_message(commands, clean, spoilt, case):
+def test_sizes_beyond_the_weights_are_one_message(commands, clean, altered, case):
     name, value = SIZES[case]
     *sections, key = name.split(".")
     path = ("recipe", *sections, key)
-    folder = spoilt(spoil_value(CONFIG, changed(read_json(clean / CONFIG), path, value)))
+    folder = altered(write_value(CONFIG, changed(read_json(clean / CONFIG), path, value)))
     outcome = commands("predict", folder, "--device", "cpu")
     assert outcome.fault == ""
     assert outcome.code == 2
@@ -159,7 +159,7 @@ TOKENIZERS = {
     "long replacement": {"normalizer": {**STEP, "content": "a" * 10**6}},
     "many replacements": {"normalizer": {"type": "Sequence", "normalizers": [STEP] * 12}},
     "characters": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAAAA"}},
-    "pieces of no length": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
+    "tokens of no length": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
     "stripped tokens": {"decoder": {
         "type": "Strip", "content": "a", "start": 10**15, "stop": 10**15,
     }},
@@ -180,19 +180,19 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize("case", TOKENIZERS)
-def test_hostile_tokenizer_is_cleaned_or_one_message(attempt, spoilt, tokenizer, case):
-    folder = spoilt(spoil_value(VOCABULARY, {**tokenizer, **TOKENIZERS[case]}))
+def test_hostile_tokenizer_is_cleaned_or_one_message(attempt, altered, tokenizer, case):
+    folder = altered(write_value(VOCABULARY, {**tokenizer, **TOKENIZERS[case]}))
     assert attempt("predict", folder) == ""
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_weights_that_are_not_finite_are_named(commands, spoilt, value):
-    def spoil(folder):
+def test_weights_that_are_not_finite_are_named(commands, altered, value):
+    def change(folder):
         weights = load_file(folder / WEIGHTS)
         weights["decoder.embedding.weight"][1, 2] = value
         save_file(weights, folder / WEIGHTS)
 
-    outcome = commands("predict", spoilt(spoil), "--device", "cpu")
+    outcome = commands("predict", altered(change), "--device", "cpu")
     assert outcome.code == 2
     assert "holds NaN or infinity in decoder.embedding.weight. The training" in outcome.err
     assert outcome.fault == ""
@@ -217,23 +217,23 @@ def cases_of_header(header):
     yield header | {f"weight.{number}": empty for number in range(50_000)}
 
 
-def test_changed_headers_of_weights_are_one_message(attempt, clean, spoilt):
+def test_changed_headers_of_weights_are_one_message(attempt, clean, altered):
     header, data = read_header(clean / WEIGHTS)
     faults = []
     for number, case in enumerate(cases_of_header(header)):
-        folder = spoilt(lambda folder, case=case: write_header(folder / WEIGHTS, case, data))
+        folder = altered(lambda folder, case=case: write_header(folder / WEIGHTS, case, data))
         if fault := attempt("predict", folder):
             faults.append((number, fault))
     assert faults == []
 
 
 @pytest.mark.parametrize("length", [2**63, 2**64 - 1, 2**33, 2**25, 3])
-def test_wrong_length_of_a_header_is_one_message(attempt, spoilt, length):
-    def spoil(folder):
+def test_wrong_length_of_a_header_is_one_message(attempt, altered, length):
+    def change(folder):
         data = (folder / WEIGHTS).read_bytes()
         (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + data[8:])
 
-    assert attempt("predict", spoilt(spoil)) == ""
+    assert attempt("predict", altered(change)) == ""
 
 
 @settings(
@@ -243,7 +243,7 @@ def test_wrong_length_of_a_header_is_one_message(attempt, spoilt, length):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(choices=st.data())
-def test_random_changes_of_settings_are_loaded_or_one_message(attempt, clean, spoilt, choices):
+def test_random_changes_of_settings_are_loaded_or_one_message(attempt, clean, altered, choices):
     config = read_json(clean / CONFIG)
     for _ in range(choices.draw(st.integers(1, 2))):
         path = choices.draw(st.sampled_from(sorted(leaves(config), key=str)))
@@ -257,7 +257,7 @@ def test_random_changes_of_settings_are_loaded_or_one_message(attempt, clean, sp
             )
         )
         config = changed(config, path, value)
-    assert attempt("predict", spoilt(spoil_value(CONFIG, config))) == ""
+    assert attempt("predict", altered(write_value(CONFIG, config))) == ""
 
 
 # --- The whole attack
@@ -265,15 +265,15 @@ def test_random_changes_of_settings_are_loaded_or_one_message(attempt, clean, sp
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", READING)
-def test_every_damage_of_every_file(attempt, spoilt, name):
-    assert collect(damages_of(name, is_json=name != WEIGHTS), attempt, spoilt, READING[name]) == {}
+def test_every_damage_of_every_file(attempt, altered, name):
+    assert collect(damages_of(name, is_json=name != WEIGHTS), attempt, altered, READING[name]) == {}
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("command", ["predict", "explain"])
-def test_every_change_of_every_setting(attempt, clean, spoilt, command):
+def test_every_change_of_every_setting(attempt, clean, altered, command):
     config = read_json(clean / CONFIG)
-    assert collect(changes_of(CONFIG, config), attempt, spoilt, [command]) == {}
+    assert collect(changes_of(CONFIG, config), attempt, altered, [command]) == {}
 
 
 @pytest.mark.faults
@@ -286,12 +286,12 @@ def test_every_change_of_every_setting(attempt, clean, spoilt, command):
         ("journal.jsonl", ["plot", "report"]),
     ],
 )
-def test_every_change_of_every_result(attempt, clean, spoilt, name, commands_of_file):
+def test_every_change_of_every_result(attempt, clean, altered, name, commands_of_file):
     value = read_json(clean / name)
     cases = changes_of(name, value[:3] if name == "predictions.json" else value, limit=60)
-    assert collect(cases, attempt, spoilt, commands_of_file) == {}
+    assert collect(cases, attempt, altered, commands_of_file) == {}
 
 
 @pytest.mark.faults
-def test_every_change_of_a_tokenizer(attempt, spoilt, tokenizer):
-    assert collect(changes_of(VOCABULARY, tokenizer), attempt, spoilt, ["predict"]) == {}
+def test_every_change_of_a_tokenizer(attempt, altered, tokenizer):
+    assert collect(changes_of(VOCABULARY, tokenizer), attempt, altered, ["predict"]) == {}

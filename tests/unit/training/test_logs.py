@@ -43,17 +43,17 @@ def test_rows_are_written_as_json_lines(tmp_path):
 def test_truncate_drops_later_steps_only(tmp_path):
     log = TrainingLog(tmp_path / "journal.jsonl", [Screen()])
     for step in (1, 2, 3):
-        log.write({"kind": "train", "step": step})
+        log.write({"kind": "train", "step": step, "epoch": 1, "seconds": 0.1})
     log.truncate(after=2)
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
 
 
 def test_truncate_drops_an_incomplete_line(tmp_path):
     path = tmp_path / "journal.jsonl"
-    path.write_text('{"kind": "train", "step": 1}\n{"kind": "tr')
+    path.write_text('{"kind": "train", "step": 1, "epoch": 1, "seconds": 0.1}\n{"kind": "tr')
     log = TrainingLog(path, [Screen()])
     log.truncate(after=5)
-    log.write({"kind": "train", "step": 2})
+    log.write({"kind": "train", "step": 2, "epoch": 1, "seconds": 0.2})
     assert [row["step"] for row in read_json_lines(path)] == [1, 2]
 
 
@@ -79,7 +79,8 @@ def test_resumed_display_gets_the_best_validation(tmp_path):
     screen = Screen()
     log = TrainingLog(tmp_path / "journal.jsonl", [screen])
     for step, is_best in ((5, True), (10, True), (15, False)):
-        log.write({"kind": "valid", "step": step, "value": 1.0, "is_best": is_best})
+        row = {"kind": "valid", "step": step, "epoch": 1, "seconds": 0.1}
+        log.write({**row, "value": 1.0, "is_best": is_best})
     with log.opened(Plan(step=15)):
         pass
     assert ("start", 15, 10) in screen.events
