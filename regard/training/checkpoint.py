@@ -1,7 +1,7 @@
 """Checkpoints of weights and training state: safetensors and JSON, never pickle."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from regard.core.checksums import (
     find_fault,
     find_faults,
     forget_checksums,
+    listed_files,
     replacing_listed,
 )
 from regard.core.errors import CheckpointError
@@ -123,8 +124,10 @@ class Averages:
             self._remove(self.paths()[: -self._max_kept])
 
     def remove(self, after: int) -> None:
-        """Remove the weights of later steps."""
-        self._remove([p for p in self.paths() if int(p.stem.removeprefix("step-")) > after])
+        """Remove the weights of later steps, and damaged ones with a warning."""
+        undamaged = self.undamaged()
+        listed = {*self.paths(), *listed_files(self._folder)}
+        self._remove([p for p in listed if p not in undamaged or _step(p) > after])
 
     def paths(self) -> list[Path]:
         """Return the paths of the checkpoints, oldest first."""
@@ -132,17 +135,26 @@ class Averages:
 
     def undamaged(self) -> list[Path]:
         """Return the paths of the checkpoints that are as they were written; log the others."""
-        faults = {path: find_fault(path) for path in self.paths()}
-        for path, fault in faults.items():
-            if fault:
+        undamaged: list[Path] = []
+        for path in sorted({*self.paths(), *listed_files(self._folder)}):
+            if fault := find_fault(path):
                 logger.warning("%s %s. It is not averaged.", path, fault)
-        return [path for path, fault in faults.items() if not fault]
+            else:
+                undamaged.append(path)
+        return undamaged
 
-    def _remove(self, paths: list[Path]) -> None:
+    def _remove(self, paths: Collection[Path]) -> None:
         for path in paths:
-            path.unlink()
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         if paths:
             forget_checksums(self._folder, [path.name for path in paths])
+
+
+def _step(path: Path) -> int:
+    return int(path.stem.removeprefix("step-"))
 
 
 @dataclass(frozen=True)
