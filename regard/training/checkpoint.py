@@ -144,13 +144,13 @@ class Averages:
         return undamaged
 
     def _remove(self, paths: Collection[Path]) -> None:
+        if paths:
+            forget_checksums(self._folder, [path.name for path in paths])
         for path in paths:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-        if paths:
-            forget_checksums(self._folder, [path.name for path in paths])
 
 
 def _step(path: Path) -> int:
