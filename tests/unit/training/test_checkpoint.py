@@ -11,9 +11,8 @@ from torch import nn
 from regard.core import tensor_files
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
+from regard.training.averages import Averages, average_weights
 from regard.training.checkpoint import (
-    Averages,
-    average_weights,
     find_training,
     load_training,
     load_weights,
