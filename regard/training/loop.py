@@ -17,7 +17,6 @@ from regard.core.logging import logger
 from regard.core.memory import release_memory
 from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
-from regard.training.averages import Averages, average_weights
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
@@ -32,6 +31,7 @@ from regard.training.saving import Saver
 from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
+from regard.training.updates.averages import Averages, average_weights
 from regard.training.updates.ema import MovingAverage
 from regard.training.updates.skippable import build_updates
 from regard.training.validation import Validation, report_overfitting

@@ -11,7 +11,6 @@ from torch import nn
 from regard.core import tensor_files
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
-from regard.training.averages import Averages, average_weights
 from regard.training.checkpoint import (
     find_training,
     load_training,
@@ -21,6 +20,7 @@ from regard.training.checkpoint import (
     save_training,
     save_weights,
 )
+from regard.training.updates.averages import Averages, average_weights
 
 
 class Tied(nn.Module):
