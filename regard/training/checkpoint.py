@@ -1,7 +1,6 @@
 """Checkpoints of weights and training state: safetensors and JSON, never pickle."""
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,7 @@ from torch.optim import Optimizer
 from regard.core.checksums import (
     add_checksums,
     check_file,
-    find_fault,
     find_faults,
-    forget_checksums,
     replacing_listed,
 )
 from regard.core.errors import CheckpointError
@@ -92,62 +89,6 @@ def check_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> 
             f"{origin} does not fit the model: {'; '.join(faults[:MAX_FAULTS])}{more}. "
             "Build the model with the settings it was trained with."
         )
-
-
-def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files; integers are taken from the last."""
-    sums: dict[str, Tensor] = {}
-    weights: dict[str, Tensor] = {}
-    for path in paths:
-        weights = read_weights(path)
-        sums = sums or {name: torch.zeros_like(weights[name]).double() for name in weights}
-        if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in sums.items()}:
-            raise CheckpointError(
-                f"{path} and {paths[0]} cannot be averaged: their weights differ in name or shape."
-            )
-        for name, tensor in weights.items():
-            sums[name] += tensor
-    return {
-        name: (sums[name] / len(paths)).to(last.dtype) if last.is_floating_point() else last
-        for name, last in weights.items()
-    }
-
-
-class Averages:
-    """Checkpoints of the last validations, for weight averaging."""
-
-    def __init__(self, folder: Path, max_kept: int) -> None:
-        self._folder = folder
-        self._max_kept = max_kept
-
-    def keep(self, model: nn.Module, step: int) -> None:
-        """Save the weights of a step and remove the oldest."""
-        if self._max_kept:
-            save_weights(model, self._folder / f"step-{step:09}.safetensors")
-            add_checksums(self._folder)
-            self._remove(self.paths()[: -self._max_kept])
-
-    def remove(self, after: int) -> None:
-        """Remove the weights of later steps."""
-        self._remove([p for p in self.paths() if int(p.stem.removeprefix("step-")) > after])
-
-    def paths(self) -> list[Path]:
-        """Return the paths of the checkpoints, oldest first."""
-        return sorted(self._folder.glob("step-*.safetensors"))
-
-    def undamaged(self) -> list[Path]:
-        """Return the paths of the checkpoints that are as they were written; log the others."""
-        faults = {path: find_fault(path) for path in self.paths()}
-        for path, fault in faults.items():
-            if fault:
-                logger.warning("%s %s. It is not averaged.", path, fault)
-        return [path for path, fault in faults.items() if not fault]
-
-    def _remove(self, paths: list[Path]) -> None:
-        for path in paths:
-            path.unlink()
-        if paths:
-            forget_checksums(self._folder, [path.name for path in paths])
 
 
 @dataclass(frozen=True)

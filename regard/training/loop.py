@@ -31,6 +31,7 @@ from regard.training.saving import Saver
 from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
+from regard.training.updates.averages import Averages, average_weights
 from regard.training.updates.ema import MovingAverage
 from regard.training.updates.skippable import build_updates
 from regard.training.validation import Validation, report_overfitting
@@ -99,7 +100,7 @@ class Trainer:
         self._saver = Saver(
             run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps
         )
-        self._averages = checkpoint.Averages(run / "averages", config.average_last)
+        self._averages = Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
         self._meter = Meter(self._device)
         self._skipped = Skipped()
@@ -353,7 +354,7 @@ class Trainer:
         if not self._config.average_last or len(paths) < 2:
             return
         current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
-        checkpoint.put_weights(self._model, checkpoint.average_weights(paths), str(paths[0].parent))
+        checkpoint.put_weights(self._model, average_weights(paths), str(paths[0].parent))
         try:
             result = self._evaluate()
             with self._interrupts.deferred():

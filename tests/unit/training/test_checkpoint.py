@@ -12,8 +12,6 @@ from regard.core import tensor_files
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
 from regard.training.checkpoint import (
-    Averages,
-    average_weights,
     find_training,
     load_training,
     load_weights,
@@ -22,6 +20,7 @@ from regard.training.checkpoint import (
     save_training,
     save_weights,
 )
+from regard.training.updates.averages import Averages, average_weights
 
 
 class Tied(nn.Module):
