@@ -68,6 +68,14 @@ class Saver:
             writing.result()
 
 
+class NoSaver(Saver):
+    """Saver of a process that writes nothing, as the first of several processes does."""
+
+    def save(self, snapshot: Snapshot, *, step: int, seconds: float) -> None:
+        """Record when the first process saves."""
+        self._last = (step, seconds)
+
+
 def _copy(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot with copies of all tensors in main memory."""
     return replace(
