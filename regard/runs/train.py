@@ -47,7 +47,8 @@ from regard.training.display import choose_display
 from regard.training.distributed.joining import find_launch, find_processes, join_processes
 from regard.training.distributed.processes import Processes
 from regard.training.logger import Logger
-from regard.training.loop import Summary, Trainer
+from regard.training.loop import Trainer
+from regard.training.progress import Summary
 
 
 @dataclass(frozen=True)

@@ -240,3 +240,8 @@ class NoTrainingLog(TrainingLog):
 
     def truncate(self, after: int) -> None:
         """Do nothing."""
+
+
+def open_log(run: Path, loggers: Sequence[Logger], *, is_written: bool) -> TrainingLog:
+    """Return the training log of a run folder; one without effect if it is not to be written."""
+    return TrainingLog(run / "journal.jsonl", loggers) if is_written else NoTrainingLog()

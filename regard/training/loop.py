@@ -4,7 +4,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +22,18 @@ from regard.training.display import choose_display
 from regard.training.distributed.joining import find_processes
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import (
-    MAX_RETURNS,
-    Meter,
-    NoTrainingLog,
-    Skipped,
-    TrainingLog,
-    describe_remedies,
-)
+from regard.training.logs import MAX_RETURNS, Meter, Skipped, describe_remedies, open_log
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
-from regard.training.plan import Batches, Reason, build_plan, reason_to_stop
+from regard.training.plan import Batches, build_plan, is_validation_due, reason_to_stop
 from regard.training.prefetch import prefetch
-from regard.training.progress import Progress
-from regard.training.saving import NoSaver, Saver
+from regard.training.progress import Progress, Reason, Summary
+from regard.training.saving import build_saver
 from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
 from regard.training.updates.ema import MovingAverage
 from regard.training.updates.skippable import build_updates
 from regard.training.validation import Validation, report_overfitting
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Outcome of a training run."""
-
-    stopped: Reason
-    """Reason for the end."""
-    progress: Progress
-    """Counters at the end."""
 
 
 class Trainer:
@@ -100,22 +83,18 @@ class Trainer:
         self._reset_optimizer()
         self._plan = build_plan(config, batches, unit=unit)
         self._schedule = build_schedule(config.schedule, self._plan.total_steps)
-        self._log_file: TrainingLog = NoTrainingLog()
-        if self._processes.is_first:
-            loggers = [choose_display()] if loggers is None else loggers
-            self._log_file = TrainingLog(run / "journal.jsonl", loggers)
+        loggers = [choose_display()] if loggers is None else loggers
+        self._log_file = open_log(run, loggers, is_written=self._processes.is_first)
         self._interrupts = self._processes.interrupts
-        self._saver = (Saver if self._processes.is_first else NoSaver)(
-            run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps
-        )
+        self._saver = build_saver(config, run, is_writing=self._processes.is_first)
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
         self._meter = Meter(self._device)
         self._skipped = Skipped()
         self._has_checkpoint = False
+        self._is_eager = config.checkpoint_activations or not self._processes.is_divisible
         self._gradients = self._choose_gradients()
-        is_eager = config.checkpoint_activations or not self._processes.is_divisible
-        choice = "never" if is_eager else config.compile
+        choice = "never" if self._is_eager else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
         self._num_parts = 1  # parts that a batch is split into, more after an out-of-memory error
 
@@ -174,11 +153,12 @@ class Trainer:
         set_training(self._model)
         groups = self._groups()
         while True:
-            if self._is_validation_due():
+            if is_validation_due(self._config, self.progress):
                 self._validate()
-            elif self._saver.is_due(self.progress.step, self._agreed_seconds()):
+            elif self._saver.is_due(self.progress.step, self._processes.agreed(self._seconds())):
                 self._try_save()
-            if stopped := reason_to_stop(self._config, self.progress, self._agreed_seconds()):
+            seconds = self._processes.agreed(self._seconds())
+            if stopped := reason_to_stop(self._config, self.progress, seconds):
                 break
             with self._meter.waiting():
                 group = next(groups, None)
@@ -214,7 +194,9 @@ class Trainer:
                 self._model, self._backward(group), num_tokens, seconds=self._seconds()
             )
             self._set_learning_rate()
-            norm = self._scale_gradients(count=sums[2])
+            norm = self._processes.scale_gradients(
+                self._model, count=sums[2], clip_norm=self._config.clip_norm
+            )
             self._updates.step(self._meter.add(sums, norm, num_tokens=num_tokens))
             self.progress.step += 1
             self._ema.update(self.progress.step)
@@ -239,12 +221,7 @@ class Trainer:
             try:
                 return torch.stack([self._gradients.add(part) for part in parts]).sum(0)
             except torch.OutOfMemoryError:
-                if not self._processes.is_divisible:
-                    # The other processes compute the same blocks at the same time.
-                    raise RegardError(
-                        f"Step {self.progress.step + 1:,} does not fit into memory. Lower "
-                        "`data.batch.max_tokens` or use more processes."
-                    ) from None
+                self._processes.check_divisible(self.progress.step + 1)
                 if not self._gradients.free():
                     is_divisible = all(hasattr(batch, "split") for batch in group)
                     if not is_divisible or len(parts) >= sum(len(batch.rows) for batch in group):
@@ -269,8 +246,7 @@ class Trainer:
 
     def _choose_gradients(self) -> Gradients:
         # Checkpointed activations save the state of the random generator, which a graph cannot.
-        is_eager = self._config.checkpoint_activations or not self._processes.is_divisible
-        if self._device.type == "cuda" and not is_eager:
+        if self._device.type == "cuda" and not self._is_eager:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
@@ -289,17 +265,6 @@ class Trainer:
         factor *= self.progress.rate_factor
         for group in self._optimizer.param_groups:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
-
-    def _scale_gradients(self, count: Tensor) -> Tensor:
-        """Divide summed gradients by the token count and clip; return the norm before clipping."""
-        gradients = self._processes.gradients(self._model)
-        count = count.clamp(min=1).float()
-        norm = self._processes.total_norm(self._model) / count
-        scale = 1 / count
-        if self._config.clip_norm:
-            scale = scale * (self._config.clip_norm / (norm + 1e-6)).clamp(max=1)
-        torch._foreach_mul_(gradients, scale)
-        return norm
 
     def _log(self) -> None:
         numbers, self._skipped = self._meter.read(), self._meter.skipped()
@@ -330,12 +295,6 @@ class Trainer:
             found,
             f"{self.progress.step:,}",
         )
-
-    def _is_validation_due(self) -> bool:
-        progress, every = self.progress, self._config.validate_every
-        if progress.step == progress.validated_step:
-            return False
-        return progress.step % every == 0 if every else progress.position == 0
 
     def _validate(self) -> None:
         self._ema.apply()
@@ -380,9 +339,8 @@ class Trainer:
         self._write(kind, row)
 
     def _try_average(self) -> None:
-        if not self._processes.is_first or not self._config.average_last:
-            return
-        paths = self._averages.undamaged()
+        is_averaged = self._processes.is_first and self._config.average_last
+        paths = self._averages.undamaged() if is_averaged else []
         if len(paths) < 2:
             return
         current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
@@ -410,7 +368,8 @@ class Trainer:
             snapshot = checkpoint.take_snapshot(
                 self._model, self._optimizer, state=state, averages=self._ema.state()
             )
-            self._saver.save(snapshot, step=self.progress.step, seconds=self._agreed_seconds())
+            seconds = self._processes.agreed(self.progress.seconds)
+            self._saver.save(snapshot, step=self.progress.step, seconds=seconds)
         self._has_checkpoint = True
 
     def _save_weights(self) -> None:
@@ -431,9 +390,6 @@ class Trainer:
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started
-
-    def _agreed_seconds(self) -> float:
-        return self._processes.agreed(self._seconds())
 
     def _write(self, kind: str, values: dict[str, Any]) -> None:
         row = {

@@ -60,8 +60,8 @@ class TrainConfig(Config):
     compile: Literal["auto", "always", "never"] = "auto"
     """Whether to compile the blocks of the model; 'auto' does so on a GPU in long runs."""
     parallel: Literal["ddp", "fsdp"] = "ddp"
-    """What each of several processes holds: the whole model ('ddp'), or a part of each block with
-    its gradients and the state of the optimiser ('fsdp')."""
+    """Division among several processes: none, each has the whole model ('ddp'), or of each block
+    with its gradients and the state of the optimiser ('fsdp')."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

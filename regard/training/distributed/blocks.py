@@ -29,7 +29,7 @@ class Part:
 
 
 class ShardedBlock:
-    """A block of a stack, and its sharded copy, which takes its place in training.
+    """A block of a stack, and its sharded copy, which replaces it in training.
 
     Args:
         stack: The stack.

@@ -21,7 +21,7 @@ KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 @dataclass
 class Peer:
-    """Another process, as the first process knows it."""
+    """Another process, in the monitor of the first process."""
 
     rank: int
     host: str

@@ -72,6 +72,9 @@ class Processes:
             step: Number of updates made.
         """
 
+    def check_divisible(self, step: int) -> None:
+        """Raise if this process cannot compute the batches of a step in parts."""
+
     def gradients(self, model: nn.Module) -> list[Tensor]:
         """Return the gradients of the parameters that this process updates."""
         return [p.grad for p in model.parameters() if p.grad is not None]
@@ -79,6 +82,22 @@ class Processes:
     def total_norm(self, model: nn.Module) -> Tensor:
         """Return the norm of the gradients of all parameters."""
         return torch.nn.utils.get_total_norm(self.gradients(model))
+
+    def scale_gradients(self, model: nn.Module, *, count: Tensor, clip_norm: float) -> Tensor:
+        """Divide summed gradients by the token count and clip; return the norm before clipping.
+
+        Args:
+            model: The model.
+            count: Number of tokens.
+            clip_norm: Maximum norm of the scaled gradients; 0 = no clipping.
+        """
+        count = count.clamp(min=1).float()
+        norm = self.total_norm(model) / count
+        scale = 1 / count
+        if clip_norm:
+            scale = scale * (clip_norm / (norm + 1e-6)).clamp(max=1)
+        torch._foreach_mul_(self.gradients(model), scale)
+        return norm
 
     def add_up(
         self, model: nn.Module, sums: Tensor, num_tokens: int, *, seconds: float

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.optim import Optimizer
 
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, RegardError
 from regard.core.logging import logger
 from regard.core.tables import resolve
 from regard.training.distributed.blocks import (
@@ -82,6 +82,13 @@ class Sharded(Distributed):
         super().begin_step(step)
         for part in self._parts:
             part.divided.grad = None
+
+    def check_divisible(self, step: int) -> None:
+        """Raise: the other processes compute the same blocks at the same time."""
+        raise RegardError(
+            f"Step {step:,} does not fit into memory. Lower `data.batch.max_tokens`, or use more "
+            "processes."
+        )
 
     def add_up(
         self, model: nn.Module, sums: Tensor, num_tokens: int, *, seconds: float
