@@ -137,6 +137,11 @@ def _choose_backend(device: str) -> str:
     """Select a GPU for this process, if there are GPUs, and return the backends of the group."""
     if device == "cpu" or not torch.cuda.is_available():
         return "gloo"
+    if device not in ("auto", "cuda"):
+        raise ConfigError(
+            f"`device` must be 'auto', 'cuda' or 'cpu' for several processes, but is '{device}'. "
+            "Each process of a machine uses one GPU."
+        )
     rank, num = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if rank >= num:
         raise ConfigError(

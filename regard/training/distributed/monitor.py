@@ -15,6 +15,8 @@ GRACE_SECONDS = 2.0
 """Time that a process has to report an error of its own, before it ends because of another one."""
 EXIT_CODE = 1
 """Exit code of a process that ends because another one has died."""
+MAX_LINE = 1 << 16
+"""Maximum length of a message in bytes."""
 KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """Seconds and number of probes after which the connection to a vanished machine is closed."""
 
@@ -114,21 +116,34 @@ class Monitor:
         received = _receive(connection)
         *lines, rest = (selector.get_key(connection).data + received).split(b"\n")
         for line in lines:
-            message = json.loads(line)
             if connection not in self._peers:
-                if message.pop("token", None) == self._token:
-                    self._peers[connection] = Peer(**message)
-            elif "bye" in message:
+                if (peer := self._greet(line)) is None:
+                    received = b""  # a stranger
+                    break
+                self._peers[connection] = peer
+                continue
+            message = json.loads(line)
+            if "bye" in message:
                 del self._peers[connection]
-            else:
-                self._peers[connection].error = message["error"]
-        if received:
+                break
+            self._peers[connection].error = message["error"]
+        if received and len(rest) < MAX_LINE:
             selector.modify(connection, selectors.EVENT_READ, rest)
             return
         selector.unregister(connection)
         connection.close()
         if peer := self._peers.pop(connection, None):
             self._end_all(peer)
+
+    def _greet(self, line: bytes) -> Peer | None:
+        """Return the process that has sent its first line; None if it is not one of ours."""
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return None
+        if not isinstance(message, dict) or message.pop("token", None) != self._token:
+            return None
+        return Peer(**message)
 
     def _end_all(self, peer: Peer) -> None:
         """End all processes because one has died or reported an error."""
