@@ -251,10 +251,8 @@ class Trainer:
         return Gradients(self._loss, self._device)
 
     def _reset_optimizer(self) -> None:
-        config = self._config
-        self._optimizer = build_optimizer(
-            config.optimizer, self._model, layer_decay=config.layer_decay
-        )
+        config, model = self._config, self._model
+        self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
 
     def _start_processes(self) -> None:
         self._processes.start(self._model, self._optimizer)
