@@ -12,7 +12,7 @@ import typer
 
 from regard.cli.errors import OUT_OF_MEMORY, UsageError, is_out_of_memory, usage_message
 from regard.core.errors import RegardError
-from regard.core.logging import logger
+from regard.core.logging import is_first_process, logger
 from regard.core.terminal import filtered
 
 MAX_NAME = 200
@@ -53,7 +53,8 @@ def boundary() -> Iterator[None]:
     except UsageError as error:
         raise refuse(usage_message(error)) from None
     except KeyboardInterrupt:
-        print("regard: interrupted.", file=sys.stderr)
+        if is_first_process():
+            print("regard: interrupted.", file=sys.stderr)
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader closed standard output, as `head` does; this is not an error.
@@ -73,6 +74,9 @@ def refuse(message: str) -> typer.Exit:
         sys.stdout.flush()
     except OSError:
         _discard(sys.stdout)
+    # Errors of other processes are printed by the first one (`training/distributed/monitor.py`).
+    if not is_first_process():
+        return typer.Exit(2)
     try:
         # File names may have line breaks.
         print(f"regard: {' '.join(message.splitlines())}", file=sys.stderr, flush=True)

@@ -27,14 +27,19 @@ DEFAULTS = {
 def set_environment() -> None:
     """Set `DEFAULTS` unless torch is loaded already; the user's own values are kept.
 
-    In a container, the number of threads is that of its cores, which torch does not know.
+    In a container, the number of threads is that of its cores, which torch does not know. Several
+    processes of a machine, started by `torchrun`, share the cores.
     """
     if "torch" in sys.modules:
         return
     for name, value in DEFAULTS.items():
         if name != "GOMP_SPINCOUNT" or "OMP_WAIT_POLICY" not in os.environ:
             os.environ.setdefault(name, value)
-    if _quota() is not None:
+    num_processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if num_processes > 1 and os.environ.get("OMP_NUM_THREADS", "1") == "1":
+        # `torchrun` sets one thread per process if nothing is set.
+        os.environ["OMP_NUM_THREADS"] = str(max(1, num_cores() // num_processes))
+    elif _quota() is not None:
         os.environ.setdefault("OMP_NUM_THREADS", str(num_cores()))
 
 

@@ -1,8 +1,9 @@
 """Training of a run: from a data set or a file of pairs to a run folder."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from regard.data.text.dialogue import has_turns
 from regard.runs.auto_tokens import MAX_INSPECTED
 from regard.runs.folder import (
     AVERAGES,
+    CONFIG,
     METRICS,
     PREDICTIONS,
     WEIGHTS,
@@ -42,8 +44,11 @@ from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
 from regard.training.display import choose_display
+from regard.training.distributed.joining import find_launch, find_processes, join_processes
+from regard.training.distributed.processes import Processes
 from regard.training.logger import Logger
-from regard.training.loop import Summary, Trainer
+from regard.training.loop import Trainer
+from regard.training.progress import Summary
 
 
 @dataclass(frozen=True)
@@ -98,51 +103,101 @@ def train(
             f"`request` must be a `regard.Request(data=…)`, but is {request!r:.60} "
             f"({type(request).__name__})."
         )
-    with default_logging():
-        if not request.out.is_dir():
-            request.check_folder()  # before the lock creates the folder
-        with FolderLock(request.out) as lock:
-            all_loggers = [FolderWatch(lock), display or choose_display(), *loggers]
-            try:
-                result = _train(request, all_loggers)
-            finally:
-                lock.check()  # the cause of any other error
+    with default_logging(), ExitStack() as stack:
+        with join_processes(request.device) as processes:
+            is_restarted = processes.is_restarted()
+            watches: list[Logger] = []
+
+            def claim() -> tuple[bool, bool]:
+                if not request.out.is_dir():
+                    request.check_folder()  # before the lock creates the folder
+                watches.append(stack.enter_context(_watch(request.out)))
+                claimed = _check_folder(request, is_restarted=is_restarted)
+                return claimed.is_resumed, claimed.is_forced
+
+            # Only the first process, which alone writes to the folder.
+            is_resumed, is_forced = processes.from_first(claim)
+            if is_resumed and not request.is_resumed:
+                request = request.resume_if_started()
+            request = replace(request, is_resumed=is_resumed, is_forced=is_forced)
+            all_loggers = [*watches, display or choose_display(), *loggers]
+            task, splits, summary = _fit(request, processes, all_loggers)
+        task.model.eval()
+        release_memory()
+        result = TrainingResult(request.out, task, summary, None)
+        if processes.is_first:
+            if summary.stopped != "interrupted":
+                result = _evaluate(request.out, task, splits, summary=summary)
             complete_folder(request.out)
-            return result
+        return result
 
 
-def _train(request: Request, loggers: Sequence[Logger]) -> TrainingResult:
+@contextmanager
+def _watch(folder: Path) -> Iterator[FolderWatch]:
+    """Lock a run folder during a block."""
+    with FolderLock(folder) as lock:
+        try:
+            yield FolderWatch(lock)
+        finally:
+            lock.check()  # the cause of any other error
+
+
+def _check_folder(request: Request, *, is_restarted: bool) -> Request:
+    """Check the locked run folder; return a request that resumes if `torchrun` has restarted it.
+
+    Args:
+        request: The request.
+        is_restarted: Whether `torchrun` has restarted the processes. Only a run of the same launch
+            is resumed; any other one is refused as always.
+    """
+    has_config = (request.out / CONFIG).exists()
+    if is_restarted and has_config:
+        launch = read_config(request.out)["about"].get("launch")
+        request = request.resume_if_started() if launch == find_launch() else request
     request.check_folder()
     for folder in (request.out, request.out / AVERAGES):
         remove_leftovers(folder)
     if request.is_resumed:
         prepare_to_resume(request.out)
-    recipe, splits = request.resolve()
-    logger.info("Data: %s.", splits.note)
-    request = request.restart_if_unsaved()
-    task = _open(request, recipe, splits)
-    summary = _fit(request, task, splits, loggers=loggers)
-    task.model.eval()
-    release_memory()
-    if summary.stopped == "interrupted":
-        return TrainingResult(request.out, task, summary, None)
-    evaluation = task.evaluate(splits.test, num_bootstrap=200)
-    save_metrics(request.out, task, evaluation, summary=summary)
-    report = _try_report(request.out, task, evaluation, examples=splits.test)
-    return TrainingResult(request.out, task, summary, evaluation, report)
+    return request
 
 
 def _fit(
+    request: Request, processes: Processes, loggers: Sequence[Logger]
+) -> tuple[Task[Any], Splits, Summary]:
+    """Read the data and train the model; batches and optimiser are freed before the evaluation."""
+    # What the first process of a machine reads and tokenises, the others find in the cache.
+    with processes.in_turn():
+        recipe, splits = request.resolve()
+        logger.info("Data: %s.", splits.note)
+        request = request.restart_if_unsaved()
+        task = _open(request, recipe, splits)
+        trainer = _build_trainer(request, task, splits, loggers=loggers)
+    if request.is_resumed and processes.is_first:
+        record_changes(request.out, task.recipe, step=trainer.progress.step)
+    if not request.is_resumed:
+        if processes.is_first:
+            # Write only after all checks have passed.
+            _initialize_folder(request, task, splits)
+        seed_everything(task.recipe.seed)
+    return task, splits, trainer.run()
+
+
+def _build_trainer(
     request: Request, task: Task[Any], splits: Splits, *, loggers: Sequence[Logger]
-) -> Summary:
-    """Train the model of a task; batches and optimiser are freed before the evaluation."""
+) -> Trainer:
+    """Build the trainer of a task, with the state of a run that is resumed."""
     batches = task.training_batches(splits.train)
     if task.recipe.data.batch.max_tokens == "auto":
+        if find_processes().num > 1:
+            raise ConfigError(
+                "`data.batch.max_tokens` must be a number for several processes, as it is the size "
+                "of a batch of all of them, but is 'auto'."
+            )
         batches = choose_max_tokens(task, batches)
-    recipe = task.recipe
     trainer = Trainer(
         task.model,
-        recipe.train,
+        task.recipe.train,
         request.out,
         batches=batches,
         loss=task.training_loss(splits.train),
@@ -153,12 +208,15 @@ def _fit(
     if request.is_resumed:
         trainer.resume()
         _forget_damaged_weights(request.out, trainer)
-        record_changes(request.out, recipe, step=trainer.progress.step)
-    else:
-        # Write only after all checks have passed.
-        _initialize_folder(request, task, splits)
-        seed_everything(recipe.seed)
-    return trainer.run()
+    return trainer
+
+
+def _evaluate(folder: Path, task: Task[Any], splits: Splits, *, summary: Summary) -> TrainingResult:
+    """Evaluate a trained model, and write the results and a report into the run folder."""
+    evaluation = task.evaluate(splits.test, num_bootstrap=200)
+    save_metrics(folder, task, evaluation, summary=summary)
+    report = _try_report(folder, task, evaluation, examples=splits.test)
+    return TrainingResult(folder, task, summary, evaluation, report)
 
 
 def _forget_damaged_weights(folder: Path, trainer: Trainer) -> None:
@@ -282,6 +340,7 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
     """Write settings, provenance and the test set; delete results of an earlier run."""
     about = {
         **describe_provenance(task.device),
+        **({"launch": launch} if (launch := find_launch()) else {}),
         "data": list(request.data),
         "valid": list(request.valid),
         "test": list(request.test),

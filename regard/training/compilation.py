@@ -134,9 +134,13 @@ class CompiledBlocks:
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
     """Return the blocks of all stacks of a model."""
+    return [block for stack in find_stacks(model) for block in stack]
+
+
+def find_stacks(model: nn.Module) -> list[nn.ModuleList]:
+    """Return all stacks of a model."""
     return [
-        block
+        stack
         for name, stack in model.named_modules()
         if name.rpartition(".")[2] == BLOCKS and isinstance(stack, nn.ModuleList)
-        for block in stack
     ]

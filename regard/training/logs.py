@@ -244,3 +244,26 @@ class TrainingLog:
         rows = [row for row in read_log(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))
+
+
+class NoTrainingLog(TrainingLog):
+    """Training log of a process that writes none, as the first of several processes does."""
+
+    def __init__(self) -> None:
+        super().__init__(Path(), ())
+
+    @contextmanager
+    def opened(self, plan: Plan) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+    def write(self, row: Row) -> None:
+        """Do nothing."""
+
+    def truncate(self, after: int) -> None:
+        """Do nothing."""
+
+
+def open_log(run: Path, loggers: Sequence[Logger], *, is_written: bool) -> TrainingLog:
+    """Return the training log of a run folder; one without effect if it is not to be written."""
+    return TrainingLog(run / "journal.jsonl", loggers) if is_written else NoTrainingLog()

@@ -4,7 +4,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +19,22 @@ from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
 from regard.training.display import choose_display
+from regard.training.distributed.joining import find_processes
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
 from regard.training.logger import Logger
-from regard.training.logs import MAX_RETURNS, Meter, Skipped, TrainingLog, describe_remedies
+from regard.training.logs import MAX_RETURNS, Meter, Skipped, describe_remedies, open_log
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
-from regard.training.plan import Batches, Reason, build_plan, reason_to_stop
+from regard.training.plan import Batches, build_plan, is_validation_due, reason_to_stop
 from regard.training.prefetch import prefetch
-from regard.training.progress import Progress
-from regard.training.saving import Saver
+from regard.training.progress import Progress, Reason, Summary
+from regard.training.saving import build_saver
 from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
-from regard.training.signals import Interrupts
 from regard.training.updates.averages import Averages, average_weights
 from regard.training.updates.ema import MovingAverage
 from regard.training.updates.skippable import build_updates
 from regard.training.validation import Validation, report_overfitting
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Outcome of a training run."""
-
-    stopped: Reason
-    """Reason for the end."""
-    progress: Progress
-    """Counters at the end."""
 
 
 class Trainer:
@@ -83,8 +73,9 @@ class Trainer:
         self._model = model
         self._config = config
         self._run = run
-        self._batches = batches
-        self._loss = loss
+        self._processes = find_processes(config.parallel)
+        self._batches = self._processes.share(batches)
+        self._loss = self._processes.weigh(loss)
         self._validation = validate
         freeze(model, config.freeze)
         if config.checkpoint_activations:
@@ -93,20 +84,18 @@ class Trainer:
         self._reset_optimizer()
         self._plan = build_plan(config, batches, unit=unit)
         self._schedule = build_schedule(config.schedule, self._plan.total_steps)
-        self._log_file = TrainingLog(
-            run / "journal.jsonl", [choose_display()] if loggers is None else loggers
-        )
-        self._interrupts = Interrupts()
-        self._saver = Saver(
-            run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps
-        )
+        loggers = [choose_display()] if loggers is None else loggers
+        self._log_file = open_log(run, loggers, is_written=self._processes.is_first)
+        self._interrupts = self._processes.interrupts
+        self._saver = build_saver(config, run, is_writing=self._processes.is_first)
         self._averages = Averages(run / "averages", config.average_last)
         self._ema = MovingAverage(model, config.ema_decay)
         self._meter = Meter(self._device)
         self._skipped = Skipped()
         self._has_checkpoint = False
+        self._is_eager = config.checkpoint_activations or not self._processes.is_divisible
         self._gradients = self._choose_gradients()
-        choice = "never" if config.checkpoint_activations else config.compile
+        choice = "never" if self._is_eager else config.compile
         self._compiler = Compiler(model, choice, self._plan, device=self._device)
         self._num_parts = 1  # parts that a batch is split into, more after an out-of-memory error
 
@@ -125,10 +114,8 @@ class Trainer:
 
         To continue later, build a new trainer and call `resume` before `run`.
         """
-        self._run.mkdir(parents=True, exist_ok=True)
+        self._start_processes()
         self._remove_later_steps()
-        if self.progress.step == 0:
-            checkpoint.remove_training(self._run)
         self._started = time.perf_counter() - self.progress.seconds
         plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
         with (
@@ -144,7 +131,8 @@ class Trainer:
                 stopped: Reason = self._train()
                 if (skipped := self._meter.skipped()).num:
                     logger.warning("%s.", skipped.describe(self.progress.step))
-                self._try_average()
+                with self._processes.whole(self._model):
+                    self._try_average()
             except KeyboardInterrupt:
                 stopped = "interrupted"
             self._interrupts.ignore()
@@ -153,21 +141,25 @@ class Trainer:
             self._saver.wait()
             if self.progress.best is None:
                 self._ema.apply()
-                checkpoint.save_weights(self._model, self._run / "model.safetensors")
+                self._save_weights()
             self._write("stop", {"reason": stopped})
         self._gradients.reset()
-        checkpoint.load_weights(self._model, self._run / "model.safetensors")
+        self._processes.finish(self._model)
+        if self._processes.is_first:
+            checkpoint.load_weights(self._model, self._run / "model.safetensors")
+        self._processes.copy_weights(self._model)
         return Summary(stopped, self.progress)
 
     def _train(self) -> Reason:
         set_training(self._model)
         groups = self._groups()
         while True:
-            if self._is_validation_due():
+            if is_validation_due(self._config, self.progress):
                 self._validate()
-            elif self._saver.is_due(self.progress.step, self._seconds()):
+            elif self._saver.is_due(self.progress.step, self._processes.agreed(self._seconds())):
                 self._try_save()
-            if stopped := reason_to_stop(self._config, self.progress, self._seconds()):
+            seconds = self._processes.agreed(self._seconds())
+            if stopped := reason_to_stop(self._config, self.progress, seconds):
                 break
             with self._meter.waiting():
                 group = next(groups, None)
@@ -198,9 +190,14 @@ class Trainer:
             if self._compiler.begin_step(self.progress.step, self._seconds()):
                 self._gradients.reset()
             self._updates.begin()
-            sums = self._backward(group)
+            self._processes.begin_step(self.progress.step)
+            sums, num_tokens = self._processes.add_up(
+                self._model, self._backward(group), num_tokens, seconds=self._seconds()
+            )
             self._set_learning_rate()
-            norm = self._scale_gradients(count=sums[2])
+            norm = self._processes.scale_gradients(
+                self._model, count=sums[2], clip_norm=self._config.clip_norm
+            )
             self._updates.step(self._meter.add(sums, norm, num_tokens=num_tokens))
             self.progress.step += 1
             self._ema.update(self.progress.step)
@@ -225,6 +222,7 @@ class Trainer:
             try:
                 return torch.stack([self._gradients.add(part) for part in parts]).sum(0)
             except torch.OutOfMemoryError:
+                self._processes.check_divisible(self.progress.step + 1)
                 if not self._gradients.free():
                     is_divisible = all(hasattr(batch, "split") for batch in group)
                     if not is_divisible or len(parts) >= sum(len(batch.rows) for batch in group):
@@ -249,15 +247,16 @@ class Trainer:
 
     def _choose_gradients(self) -> Gradients:
         # Checkpointed activations save the state of the random generator, which a graph cannot.
-        if self._device.type == "cuda" and not self._config.checkpoint_activations:
+        if self._device.type == "cuda" and not self._is_eager:
             return CapturedGradients(self._loss, self._device, model=self._model)
         return Gradients(self._loss, self._device)
 
     def _reset_optimizer(self) -> None:
-        config = self._config
-        self._optimizer = build_optimizer(
-            config.optimizer, self._model, layer_decay=config.layer_decay
-        )
+        config, model = self._config, self._model
+        self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
+
+    def _start_processes(self) -> None:
+        self._processes.start(self._model, self._optimizer)
         self._updates = build_updates(self._optimizer, self._model, self._device)
 
     def _set_learning_rate(self) -> None:
@@ -265,17 +264,6 @@ class Trainer:
         factor *= self.progress.rate_factor
         for group in self._optimizer.param_groups:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
-
-    def _scale_gradients(self, count: Tensor) -> Tensor:
-        """Divide summed gradients by the token count and clip; return the norm before clipping."""
-        gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
-        count = count.clamp(min=1).float()
-        norm = torch.nn.utils.get_total_norm(gradients) / count
-        scale = 1 / count
-        if self._config.clip_norm:
-            scale = scale * (self._config.clip_norm / (norm + 1e-6)).clamp(max=1)
-        torch._foreach_mul_(gradients, scale)
-        return norm
 
     def _log(self) -> None:
         numbers, self._skipped = self._meter.read(), self._meter.skipped()
@@ -294,8 +282,10 @@ class Trainer:
             raise RegardError(f"{found}. {describe_remedies(self._config, self._run)}")
         with self._interrupts.deferred():
             self._saver.wait()
+            self._processes.finish(self._model)
             self._reset_optimizer()
             self.resume()
+            self._start_processes()
             self._skipped = Skipped()
             self.progress.num_returns = num_returns + 1
             self._remove_later_steps()
@@ -305,15 +295,11 @@ class Trainer:
             f"{self.progress.step:,}",
         )
 
-    def _is_validation_due(self) -> bool:
-        progress, every = self.progress, self._config.validate_every
-        if progress.step == progress.validated_step:
-            return False
-        return progress.step % every == 0 if every else progress.position == 0
-
     def _validate(self) -> None:
         self._ema.apply()
-        result = self._evaluate()
+        with self._processes.whole(self._model):
+            values = self._processes.from_first(lambda: asdict(self._evaluate()))
+        result = Validation(**values)
         with self._interrupts.deferred():
             if result.replaces_metric(self.progress):
                 self._schedule.restore({"best": None, "bad_validations": 0})
@@ -324,7 +310,9 @@ class Trainer:
             loss = result.metrics.get("loss", math.nan)
             report_overfitting(self.progress, loss, patience=self._config.patience)
             self._ema.remove()
-            self._averages.keep(self._model, self.progress.step)
+            with self._processes.whole(self._model):
+                if self._processes.is_first:
+                    self._averages.keep(self._model, self.progress.step)
             self._try_save()
 
     def _evaluate(self) -> Validation:
@@ -343,15 +331,16 @@ class Trainer:
     def _record(self, kind: str, result: Validation) -> None:
         is_best = result.is_best(self.progress)
         if is_best:
-            checkpoint.save_weights(self._model, self._run / "model.safetensors")
+            self._save_weights()
         result.count(self.progress)
         named = {"metric": result.metric} if result.metric else {}
         row = {"value": result.value, **named, **result.metrics, "is_best": is_best}
         self._write(kind, row)
 
     def _try_average(self) -> None:
-        paths = self._averages.undamaged()
-        if not self._config.average_last or len(paths) < 2:
+        is_averaged = self._processes.is_first and self._config.average_last
+        paths = self._averages.undamaged() if is_averaged else []
+        if len(paths) < 2:
             return
         current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
         checkpoint.put_weights(self._model, average_weights(paths), str(paths[0].parent))
@@ -374,16 +363,29 @@ class Trainer:
             "meter": self._meter.state(),
             "schedule": self._schedule.state(),
         }
-        snapshot = checkpoint.take_snapshot(
-            self._model, self._optimizer, state=state, averages=self._ema.state()
-        )
-        self._saver.save(snapshot, step=self.progress.step, seconds=self.progress.seconds)
+        with self._processes.whole(self._model, self._optimizer):
+            snapshot = checkpoint.take_snapshot(
+                self._model, self._optimizer, state=state, averages=self._ema.state()
+            )
+            seconds = self._processes.agreed(self.progress.seconds)
+            self._saver.save(snapshot, step=self.progress.step, seconds=seconds)
         self._has_checkpoint = True
+
+    def _save_weights(self) -> None:
+        """Save the current weights as the best ones."""
+        with self._processes.whole(self._model):
+            if self._processes.is_first:
+                checkpoint.save_weights(self._model, self._run / "model.safetensors")
 
     def _remove_later_steps(self) -> None:
         """Remove log rows and weights of later steps, left by an earlier run in this folder."""
+        if not self._processes.is_first:
+            return
+        self._run.mkdir(parents=True, exist_ok=True)
         self._log_file.truncate(after=self.progress.step or -1)
         self._averages.remove(after=self.progress.step)
+        if self.progress.step == 0 and not self._has_checkpoint:
+            checkpoint.remove_training(self._run)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started

@@ -3,14 +3,11 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from regard.core.errors import DataError
-from regard.training.progress import Progress
+from regard.training.progress import Progress, Reason
 from regard.training.settings import TrainConfig
-
-Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-"""Reason for the end of a training."""
 
 Row = dict[str, Any]
 """One event of a run: `kind`, `step` and the fields of that kind of event."""
@@ -121,3 +118,11 @@ def reason_to_stop(config: TrainConfig, progress: Progress, seconds: float) -> R
         "minutes": (config.max_minutes, seconds / 60),
     }
     return next((reason for reason, (limit, value) in limits.items() if 0 < limit <= value), None)
+
+
+def is_validation_due(config: TrainConfig, progress: Progress) -> bool:
+    """Return whether a run is to be validated at its current step."""
+    if progress.step == progress.validated_step:
+        return False
+    every = config.validate_every
+    return progress.step % every == 0 if every else progress.position == 0

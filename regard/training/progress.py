@@ -1,6 +1,10 @@
 """Progress of a training run: counters that are saved with its state."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
+"""Reason for the end of a training."""
 
 RETURN_FACTOR = 0.5
 """Factor of the learning rate at each return to a checkpoint."""
@@ -45,3 +49,13 @@ class Progress:
     def rate_factor(self) -> float:
         """Factor of the learning rate after the returns to a checkpoint."""
         return float(RETURN_FACTOR**self.num_returns)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Outcome of a training run."""
+
+    stopped: Reason
+    """Reason for the end."""
+    progress: Progress
+    """Counters at the end."""

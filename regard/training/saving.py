@@ -9,6 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from regard.training.checkpoint import Snapshot, write_snapshot
+from regard.training.settings import TrainConfig
 
 
 class Saver:
@@ -66,6 +67,20 @@ class Saver:
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
+
+
+class NoSaver(Saver):
+    """Saver of a process that writes nothing, as the first of several processes does."""
+
+    def save(self, snapshot: Snapshot, *, step: int, seconds: float) -> None:
+        """Record when the first process saves."""
+        self._last = (step, seconds)
+
+
+def build_saver(config: TrainConfig, run: Path, *, is_writing: bool) -> Saver:
+    """Build the saver of a run folder; one without effect if this process does not write."""
+    kind = Saver if is_writing else NoSaver
+    return kind(run, every_minutes=config.save_every_minutes, every_steps=config.save_every_steps)
 
 
 def _copy(snapshot: Snapshot) -> Snapshot:

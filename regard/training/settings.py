@@ -59,6 +59,9 @@ class TrainConfig(Config):
     """Data type of matrix products; 'auto' uses bf16 if the hardware supports it."""
     compile: Literal["auto", "always", "never"] = "auto"
     """Whether to compile the blocks of the model; 'auto' does so on a GPU in long runs."""
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """Division among several processes: none, each has the whole model ('ddp'), or of each block
+    with its gradients and the state of the optimiser ('fsdp')."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,8 +74,24 @@ class TrainConfig(Config):
                 "`compile` must be 'auto' or 'never' with `checkpoint_activations`, whose blocks "
                 "are not compiled, but is 'always'."
             )
+        if self.parallel == "fsdp":
+            self._check_sharded()
         if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
             raise ConfigError(
                 "`max_steps`, `max_epochs`, `max_minutes` and `patience` are all 0, "
                 "so training would never end. Set one of them."
             )
+
+    def _check_sharded(self) -> None:
+        """Raise if a setting needs whole matrices or blocks in every process."""
+        refused = {
+            "optimizer.kind": (self.optimizer.kind, self.optimizer.kind == "muon"),
+            "ema_decay": (self.ema_decay, self.ema_decay > 0),
+            "compile": (self.compile, self.compile == "always"),
+        }
+        for name, (value, is_refused) in refused.items():
+            if is_refused:
+                raise ConfigError(
+                    f"`parallel` must be 'ddp' if `{name}` is {value!r}, but is 'fsdp', which "
+                    "divides matrices among processes."
+                )

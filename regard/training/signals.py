@@ -61,6 +61,56 @@ class Interrupts:
         raise KeyboardInterrupt
 
 
+class AgreedInterrupts(Interrupts):
+    """Interrupts of one of several processes: all of them are interrupted at the same step.
+
+    A signal is only recorded. `deferred` blocks raise `KeyboardInterrupt` after `agree`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_alone = False
+        self._is_agreed = False
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether this process has received a signal."""
+        return self._is_pending
+
+    def agree(self) -> None:
+        """Record that one of the processes has received a signal."""
+        self._is_agreed = True
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Raise at the end of the block if the processes have agreed on it."""
+        yield
+        if self._is_agreed:
+            self._is_agreed = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def immediate(self) -> Iterator[None]:
+        """Raise during the block, in which the other processes wait for this one."""
+        self._is_alone = True
+        try:
+            if self._is_pending and self._previous:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._is_alone = False
+
+    def ignore(self) -> None:
+        """Ignore further signals: training is over and only saving remains."""
+        self._is_alone = False
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        is_first = not self._is_pending
+        self._is_pending = True
+        if self._is_alone and is_first:
+            raise KeyboardInterrupt
+
+
 def _handled() -> list[signal.Signals]:
     """Return the signals to handle."""
     numbers = [signal.SIGINT, signal.SIGTERM]

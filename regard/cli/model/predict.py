@@ -2,6 +2,9 @@
 
 import sys
 from collections.abc import Iterable
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,37 +68,62 @@ def predict(
     are in the order of the search: by log-probability / length ** search.length_penalty.
     With search.temperature above 0, predictions are sampled.
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
+    With several processes (`torchrun -m regard predict`), each predicts a part of the file, and
+    --out names the file for all predictions.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
+    from regard.runs.shared_prediction import check_shared, predict_shares
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import is_text, read_argument, takes_text
+    from regard.training.distributed.joining import join_processes
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
-    task = load(run, device)
-    has_images = isinstance(task, GeneratesImages)
-    options = PredictOptions(
-        beams=beam,
-        num_best=nbest,
-        prefix=prefix,
-        overrides=tuple(overrides),
-        chunk_seconds=chunk,
-        image_folder=out if has_images else None,
-        rerank_weight=rerank_weight,
-    )
-    pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
-    if not sources and is_terminal():
-        logger.info("Reading standard input, one source per line; Ctrl-D ends.")
-    (source,) = sources or ["-"]
-    texts = read_argument(
-        source, task.recipe, labels=task.label_names, columns=split_columns(columns)
-    )
-    results = pipeline(texts, is_live=source == "-")
-    with output_to(None if has_images else out):
-        is_only = takes_text(task.recipe) and is_text(source)
-        _print(results, as_json=as_json, has_rows=nbest > 1, keeps_lines=is_only)
+    with join_processes(device) as processes:
+        task = load(run, device)
+        has_images = isinstance(task, GeneratesImages)
+        options = PredictOptions(
+            beams=beam,
+            num_best=nbest,
+            prefix=prefix,
+            overrides=tuple(overrides),
+            chunk_seconds=chunk,
+            image_folder=out if has_images else None,
+            rerank_weight=rerank_weight,
+        )
+        pipeline = PredictionPipeline(
+            task, options, reranker=load(rerank, device) if rerank else None
+        )
+        if not sources and is_terminal():
+            logger.info("Reading standard input, one source per line; Ctrl-D ends.")
+        (source,) = sources or ["-"]
+        if processes.num > 1:
+            out = check_shared(task, source, out)
+        texts = read_argument(
+            source, task.recipe, labels=task.label_names, columns=split_columns(columns)
+        )
+        print_results = partial(
+            _print,
+            as_json=as_json,
+            has_rows=nbest > 1,
+            keeps_lines=takes_text(task.recipe) and is_text(source),
+        )
+        if processes.num > 1 and out is not None:
+
+            def predict_group(group: list[str], first: int) -> str:
+                with redirect_stdout(StringIO()) as text:
+                    print_results(pipeline(group), first=first)
+                return text.getvalue()
+
+            predict_shares(texts, out, processes=processes, predict=predict_group)
+            if processes.is_first:
+                print(out)
+            return
+        results = pipeline(texts, is_live=source == "-")
+        with output_to(None if has_images else out):
+            print_results(results)
 
 
 def is_terminal() -> bool:
@@ -104,7 +132,12 @@ def is_terminal() -> bool:
 
 
 def _print(
-    results: "Iterable[SourcePredictions]", *, as_json: bool, has_rows: bool, keeps_lines: bool
+    results: "Iterable[SourcePredictions]",
+    *,
+    as_json: bool,
+    has_rows: bool,
+    keeps_lines: bool,
+    first: int = 1,
 ) -> None:
     """Print predictions: as JSON, as rows with their log-probability, or one text per line.
 
@@ -114,8 +147,9 @@ def _print(
         has_rows: Whether to print rows.
         keeps_lines: Whether a text may take several lines; otherwise it must not, since the lines
             of the output correspond to those of the input.
+        first: Number of the first source.
     """
-    for number, result in enumerate(results, start=1):
+    for number, result in enumerate(results, start=first):
         if as_json:
             print_json(result.to_dict(), indent=None)
         elif has_rows:

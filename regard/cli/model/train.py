@@ -46,6 +46,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a model on pairs and evaluate it on held-out ones."""
+    from regard.core.logging import is_first_process
     from regard.core.tables import pick
     from regard.data.text.readers import ON_ERROR
     from regard.runs import train as training
@@ -70,6 +71,8 @@ def train(
     )
     loggers = [TensorBoardLogger(request.out / TENSORBOARD)] if tensorboard else []
     result = training.train(request, loggers=loggers)
+    if not is_first_process():
+        return
     if result.evaluation is None:
         stop(f"Resume with: {_resume_command(request, tensorboard)}")
     if as_json:

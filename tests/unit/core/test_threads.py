@@ -34,6 +34,15 @@ def test_environment_is_left_alone_after_torch_is_imported(monkeypatch, environm
     assert "GOMP_SPINCOUNT" not in environment
 
 
+@pytest.mark.parametrize(("given", "num"), [({}, "4"), ({"OMP_NUM_THREADS": "3"}, "3")])
+def test_processes_of_torchrun_share_the_cores(monkeypatch, environment, given, num):
+    monkeypatch.setattr(threads, "num_cores", lambda: 8)
+    # torchrun sets one thread if nothing is set.
+    environment.update({"LOCAL_WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"} | given)
+    threads.set_environment()
+    assert environment["OMP_NUM_THREADS"] == num
+
+
 @pytest.mark.parametrize(("quota", "num"), [(2.0, "2"), (None, None)])
 def test_quota_of_a_container_sets_the_number_of_threads(monkeypatch, environment, quota, num):
     monkeypatch.setattr(threads, "_quota", lambda: quota)

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -7,7 +8,9 @@ import torch
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.example import Example
+from regard.runs import train as training
 from regard.runs.folder import METRICS, PREDICTIONS, WEIGHTS, load_untrained, predict
+from regard.runs.request import Request
 from regard.runs.train import train
 from regard.training.checkpoint import read_weights
 from regard.training.loop import Trainer
@@ -272,3 +275,19 @@ def test_changed_validation_metric_resets_the_best_score(
     summary = train(again).summary
     assert summary.progress.best_step == 8
     assert "metric was bleu and is loss now. The best score so far, of step 4, is" in caplog.text
+
+
+def test_a_restarted_launch_resumes_only_its_own_run(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text(
+        json.dumps({"format": 2, "recipe": {}, "about": {"launch": "mine"}})
+    )
+    monkeypatch.setattr(training, "prepare_to_resume", lambda folder: None)
+    request = Request(data="pairs.tsv", out=tmp_path, settings=("train.max_steps=1",))
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "mine")
+    resumed = training._check_folder(request, is_restarted=True)
+    assert resumed.is_resumed and not resumed.settings
+    with pytest.raises(ConfigError, match="already holds a run"):
+        training._check_folder(request, is_restarted=False)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "other")
+    with pytest.raises(ConfigError, match="already holds a run"):
+        training._check_folder(request, is_restarted=True)

@@ -1,0 +1,1 @@
+"""Training by several processes: the only package that communicates between processes."""
