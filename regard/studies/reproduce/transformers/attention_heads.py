@@ -306,7 +306,7 @@ def _claims(
             difference < 1e-5,
         ),
         Claim(
-            "Each head learns another relation: by relative position, the weights of heads of a layer "
+            "Each head learns another relation: by relative position, the weights of two heads "
             "differ more than twice as much as before training.",
             "Mean total variation distance between two heads, before and after training: "
             + ", ".join(
