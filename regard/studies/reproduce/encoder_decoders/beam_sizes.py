@@ -9,6 +9,7 @@ from regard.metrics.text.bleu import bleu
 from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import scaling
 from regard.search.hypothesis import Hypothesis
+from regard.studies.reproduce.encoder_decoders.repetition import NUM_MODELS, average, model_seeds
 from regard.studies.reproduce.encoder_decoders.short_training import (
     Vocabularies,
     decode,
@@ -27,8 +28,6 @@ PENALTIES = {NO_PENALTY: 0.0, PENALTY: 1.0}
 
 NUM_TRAIN, NUM_TEST, MAX_WORDS = 10_000, 150, 12
 NUM_STEPS, DIM = 600, 96
-NUM_MODELS = 3
-"""Models whose measures are averaged: the BLEU of one depends too much on its seed."""
 TOLERANCE = 1e-4
 """Log-probabilities that differ by less are equal: they are sums of rounded numbers."""
 
@@ -52,7 +51,7 @@ def beam_sizes(seed: int, _folder: Path | None = None) -> Findings:
     vocabularies = Vocabularies.fit(train_pairs)
     models = [
         _search(_train(vocabularies, train_pairs, number), vocabularies, test_pairs)
-        for number in range(NUM_MODELS * seed, NUM_MODELS * (seed + 1))
+        for number in model_seeds(seed)
     ]
     means = {
         name: [average(rows) for rows in zip(*(model[name] for model in models), strict=True)]
@@ -96,11 +95,6 @@ def _search(
         ]
         for name, by_size in found.items()
     }
-
-
-def average(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each measure over models."""
-    return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 
 def best_log_probs(searches: Sequence[Sequence[Hypothesis]]) -> list[float]:

@@ -4,7 +4,6 @@ from regard.studies.reproduce.encoder_decoders.beam_sizes import (
     BLEU,
     ERRORS,
     LOG_PROB,
-    average,
     best_log_probs,
     measure,
 )
@@ -32,11 +31,6 @@ def test_search_error_is_a_less_probable_translation():
     assert (round(first[ERRORS]), second[ERRORS]) == (33, 0)
     assert first[LOG_PROB] < second[LOG_PROB]
     assert second[BLEU] > first[BLEU]
-
-
-def test_models_are_averaged_by_measure():
-    rows = [{BLEU: 10.0, ERRORS: 4.0}, {BLEU: 20.0, ERRORS: 5.0}]
-    assert average(rows) == {BLEU: 15.0, ERRORS: 4.5}
 
 
 def test_every_pair_is_decoded_in_order():
