@@ -117,8 +117,9 @@ def as_rows(rows: Table) -> tuple[list[str], list[list[float | str]]]:
 
 
 def _round_large(value: float | str) -> float | str:
-    is_large = isinstance(value, float) and math.isfinite(value) and abs(value) >= LARGE
-    return round(value) if is_large else value
+    if isinstance(value, float) and math.isfinite(value) and abs(value) >= LARGE:
+        return round(value)
+    return value
 
 
 def show_holds(holds: bool) -> str:
