@@ -191,7 +191,7 @@ def profile_heads(task: Predictor, examples: Sequence[Example]) -> dict[str, Ten
     """Return the mean weights of every head by the relative position of the key, by kind.
 
     Returns:
-        (N, H, len(OFFSETS)) by kind: what a head does in all sentences, whatever their words.
+        (N, H, len(OFFSETS)) by kind, averaged over all sentences, so that words have little effect.
     """
     sums: dict[str, Tensor] = {}
     num_queries = dict.fromkeys((ENCODER, MASKED, CROSS), 0)
