@@ -15,6 +15,7 @@ from regard.plots.inputs import check_weights, label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_COLUMNS = 2
 _CELL = 0.3
 _MARGIN = 1.15
 _SLOPE = 50
@@ -32,21 +33,20 @@ class AlignmentMap:
     """Gold links of a source and a target word, outlined in the map."""
 
 
-def alignment_maps(maps: Mapping[str, AlignmentMap], *, columns: int = 2) -> "Figure":
+def alignment_maps(maps: Mapping[str, AlignmentMap]) -> "Figure":
     """Plot alignment maps by title: source words on top, target words on the left.
 
     White is the weight 0 and the darkest blue the weight 1, in all maps.
 
     Args:
         maps: Maps by title; a title may be empty.
-        columns: Number of maps in a row.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     if not maps:
         raise DataError("There is nothing to plot: `maps` must hold at least one map.")
-    num_columns = min(columns, len(maps))
+    num_columns = min(_COLUMNS, len(maps))
     num_rows = math.ceil(len(maps) / num_columns)
     width = max(len(one.sources) for one in maps.values()) * _CELL + _MARGIN
     height = max(len(one.targets) for one in maps.values()) * _CELL + _MARGIN

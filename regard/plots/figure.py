@@ -15,6 +15,7 @@ from regard.plots.inputs import Markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 """Colours of lines and bars: distinct on light and dark pages and for colour-blind readers."""
@@ -68,6 +69,19 @@ def to_svg(figure: "Figure") -> Markup:
         svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
         svg = svg.replace("<svg", '<svg class="regard-figure" direction="ltr" role="img"', 1)
         return Markup(svg.replace(">", f">\n<style>{_STYLE}</style>", 1))
+
+
+def hide_unused(grid: "NDArray[Any]", num_panels: int) -> None:
+    """Hide the axes of a grid after its last panel; the panels above them get labels of their x.
+
+    Args:
+        grid: Axes by row and column, all rows but the last one full.
+        num_panels: Number of axes that are used.
+    """
+    for axes in grid.flat[num_panels:]:
+        axes.set_visible(False)
+    for axes in grid.flat[max(0, num_panels - grid.shape[1]) : num_panels]:
+        axes.tick_params(labelbottom=True)
 
 
 def save(path: Path, figure: "Figure", *, title: str = "") -> None:

@@ -31,7 +31,8 @@ MARKS = {True: "✓ ", False: "✗ ", None: ""}
 _FRAMES = {True: RIGHT, False: WRONG, None: "#8a949e"}
 _DPI = 100
 # In pixels at this resolution.
-_SIDE, _SPACING, _LINE, _NOTE_LINE = MAX_SIDE, 16, 17, 14
+_MIN_SIDE, _SPACING, _LINE, _NOTE_LINE = 64, 16, 17, 14
+_PAGE_WIDTH = COLUMNS * (MAX_SIDE + _SPACING) - _SPACING
 _LETTER, _NOTE_LETTER = 7.2, 5.9
 _MAX_LINES = 4
 
@@ -105,7 +106,8 @@ def sheet(
 
     Args:
         tiles: Images with captions.
-        columns: Images per row.
+        columns: Images per row. More than `COLUMNS` are smaller, so that captions stay readable
+            on a page.
         title: Title of the plot.
         legend: Colours by name.
     """
@@ -115,8 +117,9 @@ def sheet(
     if not tiles:
         raise DataError("There is nothing to plot: `tiles` must hold at least one image.")
     rows = [tiles[start : start + columns] for start in range(0, len(tiles), columns)]
-    heights = [max(map(_height, row)) + _SPACING for row in rows]
-    width = max(len(rows[0]) * (_SIDE + _SPACING) - _SPACING, round(9 * cell_len(title)))
+    side = _tile_side(len(rows[0]))
+    heights = [max(_height(tile, side) for tile in row) + _SPACING for row in rows]
+    width = max(len(rows[0]) * (side + _SPACING) - _SPACING, round(9 * cell_len(title)))
     top = 34 if title else 2
     height = top + sum(heights) + (_LINE if legend else 0)
     with style():
@@ -127,45 +130,51 @@ def sheet(
             axes.text(0, 16, clean(title), fontsize=11, fontweight="bold")
         for row, y in zip(rows, np.cumsum([top, *heights]), strict=False):
             for column, tile in enumerate(row):
-                _draw(axes, tile, x=column * (_SIDE + _SPACING), y=int(y))
+                _draw(axes, tile, side, x=column * (side + _SPACING), y=int(y))
         _draw_legend(axes, legend or {}, height - 4)
         axes.set(xlim=(0, width), ylim=(height, 0))
     return canvas
 
 
-def _size(tile: Tile) -> tuple[int, int]:
+def _tile_side(columns: int) -> int:
+    """Return the longer side of the images of a sheet, in pixels."""
+    fitting = (_PAGE_WIDTH + _SPACING) // columns - _SPACING
+    return min(MAX_SIDE, max(_MIN_SIDE, fitting))
+
+
+def _size(tile: Tile, side: int) -> tuple[int, int]:
     """Return the width and height of a tile's image on the sheet, in pixels."""
     height, width = tile.image.shape[:2]
-    scale = _SIDE / max(height, width)
+    scale = side / max(height, width)
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _height(tile: Tile) -> int:
-    *_, (bottom, _, _) = [(_size(tile)[1], "", False), *_lines(tile)]
+def _height(tile: Tile, side: int) -> int:
+    *_, (bottom, _, _) = [(_size(tile, side)[1], "", False), *_lines(tile, side)]
     return bottom
 
 
-def _lines(tile: Tile) -> Iterator[tuple[int, str, bool]]:
+def _lines(tile: Tile, side: int) -> Iterator[tuple[int, str, bool]]:
     """Yield the bottom of each line of text below the tile's top, the line, and if it is a note."""
-    bottom = _size(tile)[1] + 2
-    for line in _wrap(MARKS[tile.is_right] + tile.caption, _LETTER):
+    bottom = _size(tile, side)[1] + 2
+    for line in _wrap(MARKS[tile.is_right] + tile.caption, side / _LETTER):
         bottom += _LINE
         yield bottom, line, False
-    for line in _wrap(tile.note, _NOTE_LETTER):
+    for line in _wrap(tile.note, side / _NOTE_LETTER):
         bottom += _NOTE_LINE
         yield bottom, line, True
 
 
-def _wrap(text: str, letter_width: float) -> list[str]:
+def _wrap(text: str, num_letters: float) -> list[str]:
     text = clean(text).strip()
     # Fewer wide characters fit into a line.
     ratio = len(text) / max(1, cell_len(text))
-    per_line = max(4, int(_SIDE / letter_width * ratio))
+    per_line = max(4, int(num_letters * ratio))
     return textwrap.wrap(text, per_line, max_lines=_MAX_LINES, placeholder=" …")
 
 
-def _draw(axes: "Axes", tile: Tile, *, x: int, y: int) -> None:
-    width, height = _size(tile)
+def _draw(axes: "Axes", tile: Tile, side: int, *, x: int, y: int) -> None:
+    width, height = _size(tile, side)
     # The file keeps the original pixels, without interpolation.
     edges = (x, x + width, y + height, y)
     axes.imshow(tile.image, extent=edges, interpolation="none", aspect="auto")
@@ -181,7 +190,7 @@ def _draw(axes: "Axes", tile: Tile, *, x: int, y: int) -> None:
         if box.label:
             tag = {"facecolor": color, "edgecolor": "none", "pad": 1.2}
             axes.text(left, top, clean(box.label), fontsize=7, color="white", va="bottom", bbox=tag)
-    for bottom, line, is_note in _lines(tile):
+    for bottom, line, is_note in _lines(tile, side):
         size, alpha = (7.5, 0.7) if is_note else (9.4, 1.0)
         axes.text(x, y + bottom - 3, line, fontsize=size, alpha=alpha)
 

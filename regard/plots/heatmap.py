@@ -98,9 +98,14 @@ def save(
 
 
 def matrices(
-    panels: Mapping[str, ArrayLike], *, x_label: str, y_label: str, aspect: float = 1.0
+    panels: Mapping[str, ArrayLike],
+    *,
+    x_label: str,
+    y_label: str,
+    aspect: float = 1.0,
+    columns: int = 3,
 ) -> "Figure":
-    """Plot matrices side by side, each with its own colour scale.
+    """Plot matrices as panels, each with its own colour scale.
 
     The scale is white to blue for non-negative matrices, otherwise red over white to blue.
 
@@ -109,6 +114,7 @@ def matrices(
         x_label: Label of the columns.
         y_label: Label of the rows.
         aspect: Width of a panel divided by its height.
+        columns: Number of panels in a row.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -118,9 +124,12 @@ def matrices(
         raise DataError("There is nothing to plot: `panels` must hold at least one table.")
     with figure.style():
         width = _PANEL * aspect + 0.9
-        canvas = Figure(figsize=(width * len(tables), _PANEL + 0.6), layout="constrained")
-        all_axes = canvas.subplots(1, len(tables), squeeze=False)[0]
-        for axes, (title, table) in zip(all_axes, tables.items(), strict=True):
+        columns = min(columns, len(tables))
+        num_rows = math.ceil(len(tables) / columns)
+        size = (width * columns, (_PANEL + 0.6) * num_rows)
+        canvas = Figure(figsize=size, layout="constrained")
+        grid = canvas.subplots(num_rows, columns, squeeze=False)
+        for axes, (title, table) in zip(grid.flat, tables.items(), strict=False):
             vmax = find_vmax(np.abs(table))
             is_signed = bool(table.min() < 0)
             image = axes.imshow(
@@ -140,7 +149,9 @@ def matrices(
             bar.outline.set_visible(False)
             bar.ax.tick_params(length=0)
             bar.ax.yaxis.set_major_locator(MaxNLocator(5))
-        all_axes[0].set_ylabel(clean(y_label))
+        for axes in grid[:, 0]:
+            axes.set_ylabel(clean(y_label))
+        figure.hide_unused(grid, len(tables))
     return canvas
 
 

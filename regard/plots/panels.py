@@ -9,7 +9,7 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from regard.core.errors import DataError
 from regard.core.terminal import clean
 from regard.plots.curves import plot_line
-from regard.plots.figure import COLORS, style
+from regard.plots.figure import COLORS, hide_unused, style
 from regard.plots.inputs import Points
 
 _WIDTH, _HEIGHT = 9.6, 2.7
@@ -62,8 +62,7 @@ def panels(
             if marks and title in marks:
                 name, x = marks[title]
                 handles[clean(name)] = axes.axvline(x, color=COLORS[-1], ls="--", lw=1.2)
-        for axes in grid.flat[len(series) :]:
-            axes.set_visible(False)
+        hide_unused(grid, len(series))
         figure.supxlabel(clean(x_label), fontsize="medium")
         figure.supylabel(clean(y_label), fontsize="medium")
         if len(handles) > 1:

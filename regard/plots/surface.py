@@ -1,7 +1,7 @@
 """Functions of one and two variables with the steps of an optimiser."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.core.terminal import clean
-from regard.plots.figure import COLORS, series_color, style
+from regard.plots.figure import COLORS, hide_unused, series_color, style
 from regard.plots.inputs import Points
 
 _WIDTH = 9.6
@@ -48,7 +48,7 @@ def curve_steps(
     limits = {"xlim": (xs.min(), xs.max()), "ylim": (ys.min() - margin, ys.max() + margin)}
     with style():
         figure, grid = _panels(len(steps), columns, height=2.9)
-        for axes, (title, series) in zip(grid, steps.items(), strict=False):
+        for axes, (title, series) in zip(grid.flat, steps.items(), strict=False):
             axes.plot(xs, ys, color=COLORS[-1], lw=1.4, zorder=1)
             axes.set_title(clean(title), loc="left", fontweight="bold")
             for number, points in enumerate(series.values()):
@@ -85,7 +85,7 @@ def contours(
     levels = lowest + (values.max() - lowest) * np.linspace(0.02, 1, _NUM_LEVELS) ** 2
     with style():
         figure, grid = _panels(len(paths), columns, height=2.6)
-        for axes, (title, series) in zip(grid, paths.items(), strict=False):
+        for axes, (title, series) in zip(grid.flat, paths.items(), strict=False):
             axes.contour(xs, ys, values, levels, colors=COLORS[-1], linewidths=0.7, alpha=0.6)
             axes.set_title(clean(title), loc="left", fontweight="bold")
             for number, points in enumerate(series.values()):
@@ -95,14 +95,13 @@ def contours(
     return figure
 
 
-def _panels(num: int, columns: int, *, height: float) -> tuple[Figure, Sequence[Axes]]:
+def _panels(num: int, columns: int, *, height: float) -> tuple[Figure, NDArray[Any]]:
     if not num:
         raise DataError("There is nothing to plot: at least one panel is needed.")
     columns = min(columns, num)
     num_rows = math.ceil(num / columns)
     figure = Figure(figsize=(_WIDTH, height * num_rows + 0.5), layout="constrained")
-    grid: Any = figure.subplots(num_rows, columns, sharex=True, sharey=True, squeeze=False)
-    return figure, list(grid.flat)
+    return figure, figure.subplots(num_rows, columns, sharex=True, sharey=True, squeeze=False)
 
 
 def _path(axes: Axes, points: Points, color: str) -> None:
@@ -114,14 +113,13 @@ def _path(axes: Axes, points: Points, color: str) -> None:
 
 def _finish(
     figure: Figure,
-    grid: Sequence[Axes],
+    grid: NDArray[Any],
     series: Mapping[str, Mapping[str, Points]],
     *,
     x_label: str,
     y_label: str,
 ) -> None:
-    for axes in grid[len(series) :]:
-        axes.set_visible(False)
+    hide_unused(grid, len(series))
     figure.supxlabel(clean(x_label), fontsize="medium")
     figure.supylabel(clean(y_label), fontsize="medium")
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from regard.core.errors import DataError
 from regard.plots.curves import column, limit_score, plot_line
-from regard.plots.figure import COLORS, style, to_svg
+from regard.plots.figure import COLORS, hide_unused, style, to_svg
 from regard.plots.inputs import Points, label
 
 Rows = Sequence[Mapping[str, Any]]
@@ -63,8 +63,7 @@ def training_curves(
         for axes, panel in zip(grid.flat, panels, strict=False):
             _plot(axes, panel)
             axes.set_xlabel(x)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
+        hide_unused(grid, len(panels))
         _add_legend(figure, list(runs))
     return figure
 

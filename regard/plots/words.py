@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from regard.core.errors import DataError
 from regard.core.terminal import clean
-from regard.plots.figure import COLORS, series_color, style
+from regard.plots.figure import COLORS, hide_unused, series_color, style
 from regard.plots.inputs import label
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.95, 0.36
@@ -160,8 +160,7 @@ def distributions(
             axes.set(xlim=(0, 1.3), ylim=(num_bars - 0.5, -0.5), xticks=(0, 0.5, 1))
             axes.tick_params(left=False)
             axes.set_title(clean(title), loc="left", fontsize=10)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
+        hide_unused(grid, len(panels))
         figure.supxlabel("probability", fontsize="medium")
     return figure
 

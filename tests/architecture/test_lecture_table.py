@@ -32,7 +32,8 @@ def test_every_experiment_is_in_the_table_and_was_measured():
 
 
 def test_measured_times_are_within_the_limits():
-    seconds = [one["seconds"] for one in read_results().values()]
+    # Each experiment has one thread, so this is its time on a core without other programs.
+    seconds = [one["cpu_seconds"] for one in read_results().values()]
     assert len(seconds) >= 25
     assert max(seconds) <= 180 and sum(seconds) / len(seconds) <= 90
 

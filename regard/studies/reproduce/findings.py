@@ -1,5 +1,6 @@
 """Results of an experiment: claims, tables and plots, saved as JSON, plots and a page."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ REPORT = "report.html"
 
 FLOAT_FORMAT = ".4g"
 """Format of floats in tables."""
+
+LARGE = 1_000
+"""Floats of this size are shown as 12,345 instead of 1.234e+04."""
 
 Table = Mapping[str, Mapping[str, float | str]]
 """Values by column for each named row; every row has the same columns."""
@@ -105,11 +109,17 @@ class Findings:
 
 
 def as_rows(rows: Table) -> tuple[list[str], list[list[float | str]]]:
-    """Return the heads and the rows of a table."""
+    """Return the heads and the rows of a table, with large numbers as whole numbers."""
     columns = list(next(iter(rows.values())))
     return ["", *columns], [
-        [name, *(row[column] for column in columns)] for name, row in rows.items()
+        [name, *(_round_large(row[column]) for column in columns)] for name, row in rows.items()
     ]
+
+
+def _round_large(value: float | str) -> float | str:
+    if isinstance(value, float) and math.isfinite(value) and abs(value) >= LARGE:
+        return round(value)
+    return value
 
 
 def show_holds(holds: bool) -> str:

@@ -130,7 +130,7 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], provenance: dict[str,
     sections.append(Section("Provenance", facts(provenance)))
     write_text(folder / INDEX, report("Experiments of the lectures", sections))
     summary = {
-        one.experiment.name: {"seconds": one.results["seconds"], "claims": one.results["claims"]}
+        one.experiment.name: {key: one.results[key] for key in ("seconds", "cpu_seconds", "claims")}
         for one in outcomes
         if one.results
     }

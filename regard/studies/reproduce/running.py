@@ -24,14 +24,17 @@ def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
         seed: Random seed.
     """
     experiment = pick(experiments(), name, "name")
-    started = time.perf_counter()
+    started, cpu_started = time.perf_counter(), time.process_time()
     findings: Findings = resolve(experiment.function)(seed, folder)
     seconds = round(time.perf_counter() - started, 1)
+    # Without the time of other programs; of all threads.
+    cpu_seconds = round(time.process_time() - cpu_started, 1)
     provenance = describe_provenance(torch.device("cpu"))
     provenance |= {
         "command": f"regard reproduce {name} --seed {seed}",
         "seed": seed,
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
     }
     findings.save(
         folder,

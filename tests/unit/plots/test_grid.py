@@ -11,7 +11,7 @@ from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
 from regard.plots.figure import save, to_svg
-from regard.plots.grid import RIGHT, WRONG, Box, Tile, contact_sheet, sheet
+from regard.plots.grid import COLUMNS, RIGHT, WRONG, Box, Tile, contact_sheet, sheet
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
@@ -64,12 +64,13 @@ def test_rows_wrap_after_columns():
     assert positions[0][1] < positions[3][1] < positions[6][1]
 
 
-def test_images_and_texts_do_not_overlap():
+@pytest.mark.parametrize("columns", [3, 7])
+def test_images_and_texts_do_not_overlap(columns):
     tiles = [
         Tile(image[:, : 20 + 5 * number], "many words " * number, "and a note")
         for number, image in enumerate(IMAGES)
     ]
-    figure = sheet(tiles, columns=3, title="A title")
+    figure = sheet(tiles, columns=columns, title="A title")
     figure.draw_without_rendering()
     artists = [*figure.axes[0].images, *figure.axes[0].texts]
     boxes = [artist.get_window_extent() for artist in artists]
@@ -79,6 +80,13 @@ def test_images_and_texts_do_not_overlap():
             height = min(box.y1, other.y1) - max(box.y0, other.y0)
             # Lines of text have a margin, so an overlap of a few pixels is allowed.
             assert width <= 0 or height <= 4
+
+
+def test_many_columns_are_as_wide_as_a_page():
+    page, full, few = (
+        sheet(TILES, columns=columns).get_figwidth() for columns in (COLUMNS, len(TILES), 2)
+    )
+    assert few < 0.95 * full < full <= page
 
 
 def test_images_keep_their_aspect_ratio():

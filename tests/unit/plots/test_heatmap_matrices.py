@@ -19,6 +19,13 @@ def test_every_matrix_has_a_panel():
     assert len(images(plot(a=WEIGHTS, b=WEIGHTS))) == 2
 
 
+def test_matrices_beyond_the_columns_are_in_further_rows():
+    figure = plot(**dict.fromkeys("abcd", WEIGHTS))
+    rows = [axes.get_subplotspec().rowspan.start for axes in figure.axes if axes.images]
+    assert rows == [0, 0, 0, 1]
+    assert figure.get_figwidth() == plot(a=WEIGHTS, b=WEIGHTS, c=WEIGHTS).get_figwidth()
+
+
 def test_panel_shows_the_values():
     assert images(plot(a=WEIGHTS))[0].get_array().tolist() == WEIGHTS
 

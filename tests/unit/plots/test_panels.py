@@ -22,6 +22,12 @@ def test_panels_beyond_the_last_are_hidden():
     assert [axes.get_visible() for axes in figure.axes] == [True, True, True, False]
 
 
+def test_lowest_panel_of_each_column_has_labels_of_x():
+    figure = panels({**LINES, "third": {}}, x_label="x", y_label="y", columns=2)
+    shown = [axes.xaxis.get_tick_params()["labelbottom"] for axes in figure.axes[:3]]
+    assert shown == [False, True, True]
+
+
 def test_mark_is_a_vertical_line():
     figure = panels(LINES, x_label="x", y_label="y", marks={"left": ("stop", 0.5)})
     assert list(figure.axes[0].lines[-1].get_xdata()) == [0.5, 0.5]

@@ -243,4 +243,4 @@ def _head_maps(task: Any, test: Sequence[Example], heads: Alignments) -> Plot:
     (example,) = shown(test, 1)
     maps = {str(head): draw(task, example, head) for head in heads.links if head.head}
     caption = "The same pair in every head of the tiny Transformer. Orange: gold links."
-    return Plot(alignment_maps(maps, columns=4), caption)
+    return Plot(alignment_maps(maps), caption)

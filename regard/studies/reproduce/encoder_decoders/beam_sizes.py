@@ -1,4 +1,4 @@
-"""Model score and BLEU by beam size, with and without a length penalty."""
+"""Log-probability and BLEU by beam size, with and without a length penalty."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -6,8 +6,10 @@ from pathlib import Path
 
 from regard.data.example import Example
 from regard.metrics.text.bleu import bleu
+from regard.models.seq2seq import EncoderDecoder
 from regard.plots.curves import scaling
 from regard.search.hypothesis import Hypothesis
+from regard.studies.reproduce.encoder_decoders.repetition import NUM_MODELS, average, model_seeds
 from regard.studies.reproduce.encoder_decoders.short_training import (
     Vocabularies,
     decode,
@@ -35,44 +37,64 @@ BLEU, LOG_PROB, ERRORS, LENGTH = (
     "search errors %",
     "words per reference word",
 )
-Found = dict[int, list[Hypothesis]]
-"""Best hypothesis of each sentence by beam size."""
+Rows = list[dict[str, float]]
+"""Measures of each beam size, in the order of `SIZES`."""
 
 
 def beam_sizes(seed: int, _folder: Path | None = None) -> Findings:
-    """Train a model briefly and decode the test set with each beam size.
+    """Train models briefly and decode the test set with each beam size.
 
     Args:
         seed: Seed of weights and of the order of batches.
     """
     train_pairs, test_pairs = short_sentences(NUM_TRAIN, NUM_TEST, max_words=MAX_WORDS)
     vocabularies = Vocabularies.fit(train_pairs)
+    models = [
+        _search(_train(vocabularies, train_pairs, number), vocabularies, test_pairs)
+        for number in model_seeds(seed)
+    ]
+    means = {
+        name: [average(rows) for rows in zip(*(model[name] for model in models), strict=True)]
+        for name in PENALTIES
+    }
+    return Findings(
+        tables={
+            f"Beam search, {name}, mean of {NUM_MODELS} models": {
+                f"beam {size}": row for size, row in zip(SIZES, rows, strict=True)
+            }
+            for name, rows in means.items()
+        },
+        claims=_claims(means[NO_PENALTY], means[PENALTY], models),
+        plots=_plots(means),
+    )
+
+
+def _train(vocabularies: Vocabularies, pairs: Sequence[Example], seed: int) -> EncoderDecoder:
     with seeded(seed):
         model = vocabularies.build(fixed_context_model(DIM))
-        batches = vocabularies.batches(train_pairs, max_tokens=500, seed=seed)
+        batches = vocabularies.batches(pairs, max_tokens=500, seed=seed)
         for _ in train(model, batches, partial(translation_loss, model), num_steps=NUM_STEPS):
             pass
+    return model
+
+
+def _search(
+    model: EncoderDecoder, vocabularies: Vocabularies, pairs: Sequence[Example]
+) -> dict[str, Rows]:
+    """Return the measures of a model by length penalty."""
     found = {
-        name: {
-            size: decode(model, vocabularies, test_pairs, beams=size, length_penalty=penalty)
-            for size in SIZES
-        }
+        name: [
+            decode(model, vocabularies, pairs, beams=size, length_penalty=penalty) for size in SIZES
+        ]
         for name, penalty in PENALTIES.items()
     }
-    best = best_log_probs([one for by_size in found.values() for one in by_size.values()])
-    tables = {
-        f"Beam search, {name}": {
-            f"beam {size}": measure(hypotheses, best, test_pairs, vocabularies=vocabularies)
-            for size, hypotheses in by_size.items()
-        }
+    best = best_log_probs([hypotheses for by_size in found.values() for hypotheses in by_size])
+    return {
+        name: [
+            measure(hypotheses, best, pairs, vocabularies=vocabularies) for hypotheses in by_size
+        ]
         for name, by_size in found.items()
     }
-    plain, normalized = ([*table.values()] for table in tables.values())
-    return Findings(
-        tables=tables,
-        claims=_claims(plain, normalized),
-        plots=_plots({NO_PENALTY: plain, PENALTY: normalized}),
-    )
 
 
 def best_log_probs(searches: Sequence[Sequence[Hypothesis]]) -> list[float]:
@@ -104,13 +126,12 @@ def measure(
     }
 
 
-Rows = Sequence[Mapping[str, float]]
-"""Measures of each beam size, in the order of `SIZES`."""
-
-
-def _claims(plain: Rows, normalized: Rows) -> tuple[Claim, ...]:
+def _claims(
+    plain: Rows, normalized: Rows, models: Sequence[Mapping[str, Rows]]
+) -> tuple[Claim, ...]:
     greedy, two, widest = plain[0], plain[1], plain[-1]
-    ten = plain[SIZES.index(10)]
+    five, ten = SIZES.index(5), plain[SIZES.index(10)]
+    num_better = sum(rows[PENALTY][five][BLEU] > rows[PENALTY][0][BLEU] for rows in models)
     best = max(range(len(SIZES)), key=lambda number: plain[number][BLEU])
     best_normalized = max(range(len(SIZES)), key=lambda number: normalized[number][BLEU])
     return (
@@ -127,11 +148,12 @@ def _claims(plain: Rows, normalized: Rows) -> tuple[Claim, ...]:
             greedy[ERRORS] > two[ERRORS] > ten[ERRORS],
         ),
         Claim(
-            "A small beam has a higher BLEU than greedy search.",
-            f"Beam 1 {greedy[BLEU]:.1f}, beam 2 {two[BLEU]:.1f}, beam 5 {plain[3][BLEU]:.1f}; with "
-            f"length penalty {normalized[0][BLEU]:.1f}, {normalized[1][BLEU]:.1f}, "
-            f"{normalized[3][BLEU]:.1f}.",
-            max(row[BLEU] for row in (*plain[1:4], *normalized[1:4])) > greedy[BLEU],
+            "With a length penalty, beam 5 has a higher BLEU than greedy search.",
+            f"Beam 1 {greedy[BLEU]:.1f}, beam 2 {normalized[1][BLEU]:.1f}, beam 5 "
+            f"{normalized[five][BLEU]:.1f}, mean of {NUM_MODELS} models, of which {num_better} are "
+            f"better with beam 5; without length penalty {two[BLEU]:.1f} and "
+            f"{plain[five][BLEU]:.1f}.",
+            normalized[five][BLEU] > greedy[BLEU],
         ),
         Claim(
             "BLEU need not rise with the log-probability: the widest beam is not the best.",

@@ -13,6 +13,7 @@ from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve
 from regard.plots.scatter import grouped
 from regard.runs.request import Request
+from regard.studies.reproduce.encoder_decoders.repetition import NUM_MODELS, average, model_seeds
 from regard.studies.reproduce.encoder_decoders.role_sentences import LIKING, Roles, split_sentences
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 from regard.studies.reproduce.running import train_run
@@ -52,7 +53,7 @@ NUM_FORMS = 3
 
 
 def sentence_vectors(seed: int, folder: Path) -> Findings:
-    """Train both models and compare the vectors of test sentences.
+    """Train the models and compare the vectors of test sentences.
 
     Args:
         seed: Seed of the models; the sentences are always the same.
@@ -64,33 +65,37 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
     for side, items in sides.items():
         examples = [example for item in items for example in item.examples]
         write_examples(folder / "data" / f"{side}.jsonl", examples)
-    tasks = {name: _train(name, seed, folder) for name in MODELS}
-    untrained = untrained_copy(tasks[FIXED])
-    bag = BagOfWords(_sentences(parts.train))
-    embedders: dict[str, Callable[[list[str]], Array]] = {
-        FIXED: partial(embed, tasks[FIXED]),
-        ATTENDING: partial(embed, tasks[ATTENDING]),
-        MEAN: partial(embed, tasks[ATTENDING], pooling="mean"),
-        UNTRAINED: partial(embed, untrained),
-        BAG: bag,
+    fixed = [_train(FIXED, number, folder) for number in model_seeds(seed)]
+    attending = _train(ATTENDING, seed, folder)
+    embedders: dict[str, Sequence[Callable[[list[str]], Array]]] = {
+        FIXED: [partial(embed, task) for task in fixed],
+        ATTENDING: [partial(embed, attending)],
+        MEAN: [partial(embed, attending, pooling="mean")],
+        UNTRAINED: [partial(embed, untrained_copy(task)) for task in fixed],
+        BAG: [BagOfWords(_sentences(parts.train))],
     }
-    vectors = {
-        name: (embedder(_sentences(parts.liking)), embedder(_sentences(parts.giving)))
-        for name, embedder in embedders.items()
-    }
-    liking = {name: compare_verbs(names) for name, (names, _) in vectors.items()}
-    giving = {name: compare_forms(gifts) for name, (_, gifts) in vectors.items()}
+    names, gifts = (
+        {name: [one(_sentences(part)) for one in group] for name, group in embedders.items()}
+        for part in (parts.liking, parts.giving)
+    )
+    by_model = [compare_verbs(vectors) for vectors in names[FIXED]]
+    liking = {name: average([*map(compare_verbs, group)]) for name, group in names.items()}
+    giving = {name: average([*map(compare_forms, group)]) for name, group in gifts.items()}
     return Findings(
         tables={
             "Cosines of gifts: I gave her a card in the garden": giving,
             "Cosines of pairs: Mary admires John": liking,
         },
-        claims=_claims(liking, giving),
-        plots=_plots(vectors, parts.liking, parts.giving),
+        claims=_claims(by_model, giving),
+        plots=_plots(
+            {name: (names[name][0], gifts[name][0]) for name in embedders},
+            parts.liking,
+            parts.giving,
+        ),
     )
 
 
-def compare_forms(vectors: Array) -> dict[str, float | str]:
+def compare_forms(vectors: Array) -> dict[str, float]:
     """Compute mean cosines and retrieval accuracy of gifts; rows: the six sentences of each."""
     similar = cosines(vectors, vectors)
     rows = np.arange(len(vectors))
@@ -109,7 +114,7 @@ def compare_forms(vectors: Array) -> dict[str, float | str]:
     }
 
 
-def compare_verbs(vectors: Array) -> dict[str, float | str]:
+def compare_verbs(vectors: Array) -> dict[str, float]:
     """Compute mean cosines of pairs of names; rows: both roles of each verb, pair by pair."""
     similar = cosines(vectors, vectors)
     rows = np.arange(len(vectors))
@@ -140,9 +145,13 @@ def _train(name: str, seed: int, folder: Path) -> Any:
     return train_run(request, seed)
 
 
-def _claims(liking: dict[str, Any], giving: dict[str, Any]) -> tuple[Claim, ...]:
+def _claims(
+    liking: Sequence[dict[str, float]], giving: dict[str, dict[str, float]]
+) -> tuple[Claim, ...]:
     fixed, attending, untrained, bag = (giving[name] for name in (FIXED, ATTENDING, UNTRAINED, BAG))
-    names = liking[FIXED]
+    cosines_of_pairs = "; ".join(
+        f"{one[SAME_ROLES]:.2f} and {one[SAME_VERB]:.2f}" for one in liking
+    )
     return (
         Claim(
             "Fixed context: three forms of one meaning are closer than reversed roles.",
@@ -157,10 +166,10 @@ def _claims(liking: dict[str, Any], giving: dict[str, Any]) -> tuple[Claim, ...]
             fixed[PASSIVE] > fixed[REVERSED_PASSIVE] and bag[PASSIVE] < bag[REVERSED_PASSIVE],
         ),
         Claim(
-            "Fixed context: verbs of similar meaning are closer than reversed roles.",
-            f"mean cosine {names[SAME_ROLES]:.2f} with another verb, {names[SAME_VERB]:.2f} with "
-            "reversed roles",
-            names[SAME_ROLES] > names[SAME_VERB],
+            f"Fixed context: verbs of similar meaning are closer than reversed roles, with each of "
+            f"{NUM_MODELS} seeds.",
+            f"mean cosines with another verb and with reversed roles, by seed: {cosines_of_pairs}",
+            all(one[SAME_ROLES] > one[SAME_VERB] for one in liking),
         ),
         Claim(
             "Training brings it about: before training, reversed roles are closer.",

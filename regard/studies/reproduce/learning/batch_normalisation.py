@@ -1,8 +1,8 @@
 """Standardised inputs and batch normalisation, each with and without."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +14,10 @@ from regard.plots.inputs import Points
 from regard.plots.panels import panels
 from regard.studies.reproduce.findings import Claim, Findings, Plot
 
-NUM_EXAMPLES, DIM, WIDTH, NUM_HIDDEN = 512, 10, 32, 3
+NUM_EXAMPLES, NUM_VALID, DIM, WIDTH, NUM_HIDDEN = 512, 1_000, 10, 32, 3
 NUM_STEPS, BATCH, LAST = 150, 64, 20
+INTERVAL = 10
+"""Steps between two points of a curve."""
 RATES = [10.0**power for power in range(-4, 2)]
 """Learning rates that are tried for each network."""
 EPSILON = 1e-5
@@ -25,11 +27,30 @@ WITHOUT, WITH = "without batch norm", "with batch norm"
 
 
 @dataclass(frozen=True)
+class Data:
+    """Training and validation examples."""
+
+    x: Tensor
+    """(B, D)."""
+    labels: Tensor
+    valid_x: Tensor
+    valid_labels: Tensor
+
+    def standardise(self) -> "Data":
+        """Return the same examples with standardised inputs."""
+        x, valid_x = (standardise(one, self.x) for one in (self.x, self.valid_x))
+        return replace(self, x=x, valid_x=valid_x)
+
+
+@dataclass(frozen=True)
 class Run:
-    """Training losses by step with a learning rate."""
+    """Losses of a training with a learning rate."""
 
     rate: float
     losses: list[float]
+    """Training loss of every step."""
+    valid: list[float]
+    """Validation loss, every `INTERVAL` steps."""
 
     @property
     def last(self) -> float:
@@ -38,13 +59,14 @@ class Run:
         return mean if math.isfinite(mean) else math.inf
 
 
-def standardise(x: Tensor) -> Tensor:
+def standardise(x: Tensor, train: Tensor) -> Tensor:
     """Standardise each dimension: x_i ← (x_i − m_i) / σ_i.
 
     Args:
         x: (B, D).
+        train: Training inputs (B, D), whose m and σ are used.
     """
-    return (x - x.mean(0)) / x.std(0, correction=0)
+    return (x - train.mean(0)) / train.std(0, correction=0)
 
 
 def normalise_batch(x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
@@ -65,14 +87,15 @@ def batch_normalisation(seed: int, _folder: Path | None = None) -> Findings:
     Args:
         seed: Seed of data, weights and batches.
     """
-    x, labels = sample_data(seed)
-    inputs = {RAW: x, STANDARD: standardise(x)}
+    raw = sample_data(seed)
+    data = {RAW: raw, STANDARD: raw.standardise()}
+    inputs = {name: one.x for name, one in data.items()}
     runs = {
-        (name, norm): tune(inputs[name], labels, seed, norm=norm, activation=nn.ReLU)
-        for name, norm in product(inputs, (WITHOUT, WITH))
+        (name, norm): tune(data[name], seed, norm=norm, activation=nn.ReLU)
+        for name, norm in product(data, (WITHOUT, WITH))
     }
     sigmoids = {
-        norm: tune(inputs[STANDARD], labels, seed, norm=norm, activation=nn.Sigmoid)
+        norm: tune(data[STANDARD], seed, norm=norm, activation=nn.Sigmoid)
         for norm in (WITHOUT, WITH)
     }
     rows = {f"ReLU, {name}, {norm}": _row(run) for (name, norm), run in runs.items()}
@@ -87,19 +110,25 @@ def batch_normalisation(seed: int, _folder: Path | None = None) -> Findings:
         for name, one in inputs.items()
     }
     return Findings(
-        tables={"Training loss with the best learning rate": rows, "Inputs": moments},
+        tables={"Loss with the best learning rate": rows, "Inputs": moments},
         claims=(_formula_claim(inputs, seed), *_training_claims(runs, sigmoids)),
         plots={"batch-normalisation": _plot(runs, sigmoids)},
     )
 
 
-def sample_data(seed: int) -> tuple[Tensor, Tensor]:
-    """Return badly scaled inputs (B, D) and labels (B,)."""
+def sample_data(seed: int) -> Data:
+    """Return examples with badly scaled inputs."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(NUM_EXAMPLES, DIM, generator=generator)
-    labels = (values[:, :5].sum(1) + values[:, 5:].prod(1).sign() > 0).long()
     scales = torch.logspace(-2, 2, DIM)[torch.randperm(DIM, generator=generator)]
-    return scales * (values + torch.randn(DIM, generator=generator)), labels
+    shifts = torch.randn(DIM, generator=generator)
+    valid = torch.randn(NUM_VALID, DIM, generator=generator)
+    x, valid_x = (scales * (one + shifts) for one in (values, valid))
+    return Data(x, _label(values), valid_x, _label(valid))
+
+
+def _label(values: Tensor) -> Tensor:
+    return (values[:, :5].sum(1) + values[:, 5:].prod(1).sign() > 0).long()
 
 
 def build_network(seed: int, *, norm: str, activation: Callable[[], nn.Module]) -> nn.Sequential:
@@ -117,34 +146,47 @@ def build_network(seed: int, *, norm: str, activation: Callable[[], nn.Module]) 
     return model
 
 
-def train(model: nn.Module, x: Tensor, labels: Tensor, *, rate: float, seed: int) -> Run:
-    """Train with SGD and momentum and return the loss of each mini-batch."""
+def train(model: nn.Module, data: Data, *, rate: float, seed: int) -> Run:
+    """Train with SGD and momentum and return the losses."""
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
-    losses = []
-    for _ in range(NUM_STEPS):
+    run = Run(rate, [], [])
+    for step in range(1, NUM_STEPS + 1):
         rows = torch.randint(NUM_EXAMPLES, (BATCH,), generator=generator)
         optimizer.zero_grad()
-        loss = cross_entropy(model(x[rows]), labels[rows])
+        loss = cross_entropy(model(data.x[rows]), data.labels[rows])
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        losses.append(loss.item())
-    return Run(rate, losses)
+        run.losses.append(loss.item())
+        if step % INTERVAL == 0:
+            run.valid.append(_validate(model, data))
+    return run
 
 
-def tune(
-    x: Tensor, labels: Tensor, seed: int, *, norm: str, activation: Callable[[], nn.Module]
-) -> Run:
-    """Return the run with the learning rate of the lowest last losses."""
+@torch.no_grad()
+def _validate(model: nn.Module, data: Data) -> float:
+    model.eval()
+    loss = cross_entropy(model(data.valid_x), data.valid_labels).item()
+    model.train()
+    return loss
+
+
+def tune(data: Data, seed: int, *, norm: str, activation: Callable[[], nn.Module]) -> Run:
+    """Return the run with the learning rate of the lowest last training losses."""
     runs = [
-        train(build_network(seed, norm=norm, activation=activation), x, labels, rate=r, seed=seed)
-        for r in RATES
+        train(build_network(seed, norm=norm, activation=activation), data, rate=rate, seed=seed)
+        for rate in RATES
     ]
     return min(runs, key=lambda run: run.last)
 
 
 def _row(run: Run) -> dict[str, float]:
-    return {"best η": run.rate, f"mean loss of the last {LAST} steps": run.last}
+    return {
+        "best η": run.rate,
+        f"training loss, last {LAST} steps": run.last,
+        "validation loss, lowest": min(run.valid),
+        "validation loss, last": run.valid[-1],
+    }
 
 
 def _formula_claim(inputs: Mapping[str, Tensor], seed: int) -> Claim:
@@ -199,17 +241,29 @@ def _training_claims(
 
 
 def _plot(runs: Mapping[tuple[str, str], Run], sigmoids: Mapping[str, Run]) -> Plot:
-    shown: dict[str, dict[str, Points]] = {}
+    by_panel: dict[str, dict[str, Run]] = {}
     for (name, norm), run in runs.items():
-        shown.setdefault(f"ReLU, {name}", {})[norm] = _smooth(run.losses)
-    shown["sigmoid, standardised"] = {norm: _smooth(run.losses) for norm, run in sigmoids.items()}
-    figure = panels(shown, x_label="step", y_label="training loss")
-    caption = "Training loss, the mean of ten steps, each network with its best learning rate."
-    return Plot(figure, caption)
+        by_panel.setdefault(f"ReLU, {name}", {})[norm] = run
+    by_panel["sigmoid, standardised"] = dict(sigmoids)
+    shown = {title: _curves(panel) for title, panel in by_panel.items()}
+    caption = (
+        f"Training loss, the mean of {INTERVAL} steps, and loss of {NUM_VALID:,} validation "
+        "examples, each network with the learning rate of its lowest training loss."
+    )
+    return Plot(panels(shown, x_label="step", y_label="loss"), caption)
 
 
-def _smooth(losses: list[float], width: int = 10) -> Points:
-    return [
-        (float(start + width), sum(losses[start : start + width]) / width)
-        for start in range(0, len(losses), width)
-    ]
+def _curves(runs: Mapping[str, Run]) -> dict[str, Points]:
+    curves: dict[str, Points] = {}
+    for norm, run in runs.items():
+        means = [
+            sum(run.losses[start : start + INTERVAL]) / INTERVAL
+            for start in range(0, NUM_STEPS, INTERVAL)
+        ]
+        curves[f"{norm}, training"] = _by_step(means)
+        curves[f"{norm}, validation"] = _by_step(run.valid)
+    return curves
+
+
+def _by_step(losses: Sequence[float]) -> Points:
+    return [(float(INTERVAL * number), loss) for number, loss in enumerate(losses, start=1)]

@@ -229,7 +229,10 @@ def _plot(by_shift: dict[str, dict[int, float]]) -> Plot:
 
 def _maps(maps: dict[str, Tensor]) -> Plot:
     figure = matrices(
-        {name: table.numpy() for name, table in maps.items()}, x_label="column", y_label="row"
+        {name: table.numpy() for name, table in maps.items()},
+        x_label="column",
+        y_label="row",
+        columns=2,
     )
     for axes in figure.axes[: len(maps)]:
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))

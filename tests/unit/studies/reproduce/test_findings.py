@@ -1,8 +1,11 @@
+import math
+
 import pytest
 from matplotlib.figure import Figure
 
 from regard.core.files import read_json
-from regard.studies.reproduce.findings import REPORT, RESULTS, Claim, Findings, Plot
+from regard.plots.html import table
+from regard.studies.reproduce.findings import REPORT, RESULTS, Claim, Findings, Plot, as_rows
 
 
 def build(*claims):
@@ -62,3 +65,9 @@ def test_page_shows_outcomes_and_rounded_numbers(folder):
 @pytest.mark.parametrize(("holds", "expected"), [(True, True), (False, False)])
 def test_findings_are_as_expected_if_every_claim_holds(holds, expected):
     assert build(Claim("a", "1", True), Claim("b", "2", holds)).is_as_expected is expected
+
+
+def test_large_numbers_are_shown_as_whole_numbers():
+    rows = {"a": {"x": 12_345.678, "y": -1_000.4, "z": math.inf, "n": 2_500_000}}
+    assert as_rows(rows) == (["", "x", "y", "z", "n"], [["a", 12_346, -1_000, math.inf, 2_500_000]])
+    assert ">12,346<" in table(*as_rows(rows))

@@ -29,6 +29,7 @@ def test_claims_of_a_fast_experiment_hold(name, tmp_path):
     results = read_json(tmp_path / RESULTS)
     assert results["command"] == f"regard reproduce {name} --seed 1"
     assert results["seed"] == 1
+    assert {"seconds", "cpu_seconds"} <= {*results}
     for plot in results["plots"]:
         assert (tmp_path / f"{plot}.svg").exists() and (tmp_path / f"{plot}.png").exists()
 

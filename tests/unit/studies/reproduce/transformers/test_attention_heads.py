@@ -6,11 +6,14 @@ from regard.studies.reproduce.transformers.attention_heads import (
     CROSS,
     ENCODER,
     MASKED,
+    OFFSETS,
     compare_by_hand,
     head_distance,
     point_heads,
+    profile_heads,
     record_maps,
     remove_heads,
+    weights_by_offset,
 )
 from regard.studies.reproduce.transformers.training import (
     SMALL_TRANSFORMER,
@@ -62,6 +65,24 @@ def test_pointing_is_a_percentage_for_each_cross_attention_head(task):
 
 
 def test_distance_of_opposite_heads_is_one():
-    weights = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]])
-    assert head_distance(weights) == 1
-    assert head_distance(weights[:, [0, 0]]) == 0
+    profiles = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    assert head_distance(profiles) == 1
+    assert head_distance(profiles[:, [0, 0]]) == 0
+
+
+def test_weights_are_summed_by_relative_position():
+    following = torch.eye(6).roll(1, dims=1)  # the last query attends to the first key
+    profile = weights_by_offset(following[None, None])[0, 0]
+    assert dict(zip(OFFSETS, profile.tolist(), strict=True)) == {
+        -3: 1, -2: 0, -1: 0, 0: 0, 1: 5, 2: 0, 3: 0
+    }  # fmt: skip
+
+
+def test_profiles_are_distributions_over_all_sentences(task):
+    profiles = profile_heads(task, PAIRS)
+    assert {kind: tuple(one.shape) for kind, one in profiles.items()} == dict.fromkeys(
+        (ENCODER, MASKED, CROSS), (2, 4, len(OFFSETS))
+    )
+    assert all(torch.allclose(one.sum(-1), torch.ones(2, 4)) for one in profiles.values())
+    single = [weights_by_offset(record_maps(task, pair)[CROSS]) / 4 for pair in PAIRS]
+    assert torch.allclose(profiles[CROSS], sum(single) / 2)
