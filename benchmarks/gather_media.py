@@ -28,7 +28,7 @@ from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.plots import figure, spectrogram
 from regard.plots.grid import Tile, sheet
 from regard.plots.inputs import check_image, resize_image
-from regard.runs.long_audio import join_segments, transcribe
+from regard.runs.prediction.long_audio import join_segments, transcribe
 from regard.studies.anomalies import detect_anomalies
 from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression import jpeg

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from regard.tasks.generation.evaluation import evaluate as evaluate
     from regard.tasks.generation.recipe import Recipe as Recipe
     from regard.tasks.generation.task import Predictor as Predictor
-    from regard.training.logger import Logger as Logger
+    from regard.training.loggers.logger import Logger as Logger
 
 _MODULES = {
     "Example": "regard.data.example",
-    "Logger": "regard.training.logger",
+    "Logger": "regard.training.loggers.logger",
     "Predictor": "regard.tasks.generation.task",
     "Recipe": "regard.tasks.generation.recipe",
     "RegardError": "regard.core.errors",

@@ -9,7 +9,7 @@ from torch import nn
 from regard.core.files import read_json_lines
 from regard.data.batch import split_rows
 from regard.training.checkpoint import read_weights
-from regard.training.display import LineDisplay
+from regard.training.loggers.display import LineDisplay
 from regard.training.loop import Trainer
 from regard.training.losses import cross_entropy
 from regard.training.optimizers import AdamConfig

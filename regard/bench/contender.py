@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from regard.tasks.generation.task import Predictor
-from regard.training.logger import Logger
+from regard.training.loggers.logger import Logger
 from regard.training.loop import Trainer
 from regard.training.plan import Batches, Plan
 from regard.training.validation import Validation

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean
 from regard.runs.folder import load
-from regard.runs.predict import PredictionPipeline, PredictOptions
+from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
 
 Columns = dict[str, NDArray[Any]]
 """Rows of a Ray data set, column by column."""

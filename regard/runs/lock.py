@@ -12,7 +12,7 @@ from types import TracebackType
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.logging import logger
-from regard.training.logger import Logger
+from regard.training.loggers.logger import Logger
 from regard.training.plan import Row
 
 if sys.platform != "win32":

@@ -15,8 +15,8 @@ from regard.core.logging import log_to, logger
 from regard.core.threads import num_cores
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.training.display import LineDisplay
-from regard.training.logger import Logger
+from regard.training.loggers.display import LineDisplay
+from regard.training.loggers.logger import Logger
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130

@@ -36,7 +36,7 @@ from regard.tasks.attention_plots import attention_svg
 from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap
-from regard.training.display import spell_metric
+from regard.training.loggers.display import spell_metric
 from regard.training.logs import read_log
 
 MAX_ERRORS = 15

@@ -9,11 +9,10 @@ from typing import Any
 
 from regard.core.checksums import find_fault, write_listed_json
 from regard.core.config import to_dict
-from regard.core.device import find_device, seed_everything
+from regard.core.device import find_device, release_memory, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import remove_leftovers
 from regard.core.logging import default_logging, logger
-from regard.core.memory import release_memory
 from regard.data.corpus import Corpus, sample
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -43,10 +42,10 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.display import choose_display
 from regard.training.distributed.joining import find_launch, find_processes, join_processes
 from regard.training.distributed.processes import Processes
-from regard.training.logger import Logger
+from regard.training.loggers.display import choose_display
+from regard.training.loggers.logger import Logger
 from regard.training.loop import Trainer
 from regard.training.progress import Summary
 

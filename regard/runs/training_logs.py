@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from regard.core.errors import CheckpointError
 from regard.plots.training import training_curves
 from regard.runs.folder import TRAINING_LOG
-from regard.training.display import spell_metric
+from regard.training.loggers.display import spell_metric
 from regard.training.logs import read_log
 from regard.training.plan import Row
 

@@ -16,7 +16,7 @@ from regard.core.device import sum_dtype
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.progress import without_progress
 from regard.core.records import check_record
-from regard.training.logger import Logger
+from regard.training.loggers.logger import Logger
 from regard.training.plan import Plan, Row
 from regard.training.settings import TrainConfig
 

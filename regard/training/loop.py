@@ -11,17 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.core.device import release_memory
 from regard.core.eager import force_eager
 from regard.core.errors import RegardError
 from regard.core.logging import logger
-from regard.core.memory import release_memory
 from regard.training import checkpoint
 from regard.training.activations import checkpoint_blocks
 from regard.training.compilation import Compiler
-from regard.training.display import choose_display
 from regard.training.distributed.joining import find_processes
 from regard.training.gradients import CapturedGradients, Gradients, own_stream
-from regard.training.logger import Logger
+from regard.training.loggers.display import choose_display
+from regard.training.loggers.logger import Logger
 from regard.training.logs import MAX_RETURNS, Meter, Skipped, describe_remedies, open_log
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training

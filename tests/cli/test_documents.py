@@ -17,7 +17,7 @@ from regard.cli.arguments import split_arguments
 from regard.cli.main import app
 from regard.core.files import read_json_lines
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
-from regard.training.logger import scalars
+from regard.training.loggers.logger import scalars
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -55,7 +55,7 @@ def test_empty_input_gives_empty_output(regard, tiny_run):
 
 def test_group_size_does_not_change_the_output(regard, tiny_run, sources, monkeypatch):
     expected_result = regard("predict", tiny_run.folder, sources)
-    monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 2)
+    monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 2)
     assert regard("predict", tiny_run.folder, sources).out == expected_result.out
 
 
@@ -102,7 +102,7 @@ def test_overrides_change_the_search(regard, tiny_run, sources):
 def test_samples_of_a_line_do_not_depend_on_other_lines(regard, tiny_run, sources, monkeypatch):
     arguments = ("search.temperature=2", "--nbest", 6)
     expected_result = regard("predict", tiny_run.folder, sources, *arguments)
-    monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 1)
+    monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 1)
     assert regard("predict", tiny_run.folder, sources, *arguments).out == expected_result.out
     first = [line for line in expected_result.lines if line.startswith("1\t")]
     assert regard("predict", tiny_run.folder, *arguments, stdin=SOURCES[0]).lines == first

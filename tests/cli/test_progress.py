@@ -16,7 +16,7 @@ def shown(monkeypatch):
     screen = SimpleNamespace(
         width=79, update=lines.append, write=lines.append, clear=lambda: lines.append("")
     )
-    for module in ("regard.core.progress", "regard.training.display"):
+    for module in ("regard.core.progress", "regard.training.loggers.display"):
         monkeypatch.setattr(f"{module}.find_screen", lambda: screen)
         monkeypatch.setattr(f"{module}.REFRESH_SECONDS", 0.0)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
@@ -57,7 +57,7 @@ def test_commands_show_their_progress(
 
 
 def test_groups_of_sources_are_numbered(regard, shown, tiny_run, monkeypatch):
-    monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 2)
+    monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 2)
     assert len(regard("predict", tiny_run.folder, stdin="a b\nb c\nc d\n").lines) == 3
     for label in ("1–2", "3–3"):
         assert any(line.startswith(f"Predicting {label} ━") for line in shown)

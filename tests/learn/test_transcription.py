@@ -9,7 +9,7 @@ from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 from regard.metrics.text.error_rates import align
 from regard.runs.folder import load
-from regard.runs.long_audio import join_segments, transcribe
+from regard.runs.prediction.long_audio import join_segments, transcribe
 from regard.runs.request import Request
 from regard.runs.train import train
 

@@ -27,7 +27,7 @@ from regard.cli.output import output_to, print_json
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
-    from regard.runs.predict import SourcePredictions
+    from regard.runs.prediction.predict import SourcePredictions
 
 
 def predict(
@@ -74,8 +74,8 @@ def predict(
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
     from regard.runs.folder import load
-    from regard.runs.predict import PredictionPipeline, PredictOptions
-    from regard.runs.shared_prediction import check_shared, predict_shares
+    from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
+    from regard.runs.prediction.shares import check_shared, predict_shares
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import is_text, read_argument, takes_text
     from regard.training.distributed.joining import join_processes

@@ -52,7 +52,7 @@ def train(
     from regard.runs import train as training
     from regard.runs.folder import TENSORBOARD
     from regard.runs.request import Request
-    from regard.training.tensorboard import TensorBoardLogger
+    from regard.training.loggers.tensorboard import TensorBoardLogger
 
     paths, settings = split_training_arguments(data, columns=columns, seed=seed)
     if on_error is not None:

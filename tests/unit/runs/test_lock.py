@@ -13,7 +13,7 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.runs import lock as locks
 from regard.runs.lock import LOCK, FolderLock, FolderWatch
 from regard.runs.train import train
-from regard.training.logger import Logger
+from regard.training.loggers.logger import Logger
 
 HOLD = """
 import sys, time

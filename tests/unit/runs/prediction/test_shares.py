@@ -3,8 +3,8 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.runs import shared_prediction
-from regard.runs.shared_prediction import check_shared, predict_shares
+from regard.runs.prediction import shares as shared_prediction
+from regard.runs.prediction.shares import check_shared, predict_shares
 from regard.training.distributed.joining import join_processes
 from tests.processes import run_processes
 

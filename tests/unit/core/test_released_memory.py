@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from regard.core import memory
-from regard.core.memory import release_memory
+from regard.core import device
+from regard.core.device import release_memory
 
 BLOCK = 60_000
 
 
 @pytest.fixture(autouse=True)
 def forget_the_library():
-    memory._find_trim.cache_clear()
+    device._find_trim.cache_clear()
     yield
-    memory._find_trim.cache_clear()
+    device._find_trim.cache_clear()
 
 
 def resident():

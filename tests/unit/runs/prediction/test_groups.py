@@ -4,8 +4,8 @@ from itertools import count, islice
 
 import pytest
 
-from regard.runs import groups
-from regard.runs.groups import group, group_arriving
+from regard.runs.prediction import groups
+from regard.runs.prediction.groups import group, group_arriving
 
 
 @pytest.fixture(params=[group, group_arriving])

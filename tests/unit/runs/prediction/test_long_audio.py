@@ -13,7 +13,7 @@ from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
-from regard.runs.long_audio import Segment, join_segments, transcribe, transcribe_all
+from regard.runs.prediction.long_audio import Segment, join_segments, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -75,7 +75,7 @@ def test_segments_are_transcribed_lazily(transcriber, long_wave, monkeypatch):
         batch_sizes.append(len(sources))
         return predict(sources, **settings)
 
-    monkeypatch.setattr("regard.runs.long_audio.BATCH_SIZE", 2)
+    monkeypatch.setattr("regard.runs.prediction.long_audio.BATCH_SIZE", 2)
     monkeypatch.setattr(transcriber, "predict", counting)
     segments = transcribe(transcriber, long_wave, seconds=3)
     next(segments)

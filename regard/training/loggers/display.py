@@ -17,7 +17,7 @@ from regard.core.progress import (
     format_seconds,
     line_interval,
 )
-from regard.training.logger import Logger
+from regard.training.loggers.logger import Logger
 from regard.training.plan import Plan, Row
 
 NOTEWORTHY_WAITING = 0.05

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import ConfigError
-from regard.training.logger import Logger, scalars
+from regard.training.loggers.logger import Logger, scalars
 from regard.training.plan import Plan, Row
 
 FLUSH_SECONDS = 10

@@ -4,7 +4,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from regard.core.errors import ConfigError
-from regard.training.tensorboard import TensorBoardLogger
+from regard.training.loggers.tensorboard import TensorBoardLogger
 from tests.training_bench import SHORT, Bench
 
 

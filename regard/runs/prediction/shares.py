@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import replacing
 from regard.data.text.lines import STANDARD_INPUT
-from regard.runs.predict import NUM_SOURCES
+from regard.runs.prediction.predict import NUM_SOURCES
 from regard.tasks.base import GeneratesImages, Task
 from regard.training.distributed.processes import Processes
 

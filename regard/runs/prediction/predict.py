@@ -12,8 +12,8 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
-from regard.runs.groups import group, group_arriving
-from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
+from regard.runs.prediction.groups import group, group_arriving
+from regard.runs.prediction.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task
 from regard.tasks.prediction import Prediction

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from regard.core.logging import logger
 from regard.core.progress import Terminal
-from regard.training.display import (
+from regard.training.loggers.display import (
     BarDisplay,
     Clock,
     LineDisplay,
@@ -303,7 +303,7 @@ def test_display_on_a_terminal_is_a_bar_on_standard_error(monkeypatch, capsys, c
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("regard.training.display.find_screen", lambda: Terminal(terminal))
+    monkeypatch.setattr("regard.training.loggers.display.find_screen", lambda: Terminal(terminal))
     display = choose_display()
     started(display).write(valid_row())
     display.close()

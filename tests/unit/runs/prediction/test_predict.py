@@ -6,8 +6,8 @@ import pytest
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.image.field import ImageConfig
-from regard.runs.groups import PAUSE_SECONDS
-from regard.runs.predict import (
+from regard.runs.prediction.groups import PAUSE_SECONDS
+from regard.runs.prediction.predict import (
     PredictionPipeline,
     PredictOptions,
     SourcePredictions,
@@ -42,7 +42,7 @@ class TestPipeline:
     """Pipeline for any number of sources, with options checked once."""
 
     def test_predictions_equal_those_of_the_task_in_input_order(self, tiny_run, monkeypatch):
-        monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 2)
+        monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 2)
         pipeline = PredictionPipeline(tiny_run.predictor, PredictOptions(num_best=2))
         sources = ["a b c", "", "e d"]
         results = list(pipeline(sources))
@@ -52,7 +52,7 @@ class TestPipeline:
         assert results[0].to_dict()["predictions"][1]["text"] == expected[0][1].text
 
     def test_sources_are_read_lazily(self, tiny_run, monkeypatch):
-        monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 1)
+        monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 1)
         read = []
 
         def sources():

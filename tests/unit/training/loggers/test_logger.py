@@ -1,4 +1,4 @@
-from regard.training.logger import Logger, scalars
+from regard.training.loggers.logger import Logger, scalars
 from regard.training.plan import Plan
 from tests.training_bench import SHORT, Bench
 

@@ -1,0 +1,1 @@
+"""Prediction by a trained run: files, pipes, long recordings, several processes."""

@@ -1,0 +1,1 @@
+"""Receivers of the events of training: progress display and TensorBoard."""
