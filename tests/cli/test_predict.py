@@ -125,7 +125,7 @@ def test_only_the_search_can_be_changed(refused, tiny_run, sources):
 
 def test_search_settings_out_of_range_are_refused(refused, tiny_run, sources):
     assert refused("predict", tiny_run.folder, sources, "search.top_p=nan") == (
-        "`search.top_p` must be between 0.0 and 1.0, but is nan."
+        "`search.top_p` must be finite, but is nan."
     )
 
 

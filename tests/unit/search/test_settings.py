@@ -1,5 +1,6 @@
 import logging
 import math
+import re
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ def test_limit_grows_with_the_source():
 )
 def test_settings_have_limits(name, value, least):
     with pytest.raises(
-        ConfigError, match=rf"^`{name}` must be at least {least}, but is {value}\.$"
+        ConfigError, match=rf"^`{name}` must be at least {least}, but is {re.escape(str(value))}\.$"
     ):
         SearchConfig(**{name: value})
 
@@ -52,7 +53,7 @@ def test_settings_have_limits(name, value, least):
 )
 def test_settings_have_two_limits(name, value, bounds):
     with pytest.raises(
-        ConfigError, match=rf"^`{name}` must be between {bounds}, but is {value}\.$"
+        ConfigError, match=rf"^`{name}` must be between {bounds}, but is {re.escape(str(value))}\.$"
     ):
         SearchConfig(**{name: value})
 
