@@ -1,11 +1,13 @@
 import copy
 import math
+import shutil
 
 import pytest
 
-from regard.core.errors import CheckpointError
+from regard.core.errors import CheckpointError, RegardError
 from regard.core.files import read_json, write_json
 from regard.training.saved_state import check_state
+from tests.faults.attack import changes_of
 from tests.training_bench import CAREFUL, Bench, interrupt_at
 
 
@@ -64,6 +66,25 @@ def test_state_with_other_values_is_refused_and_named(stopped, path, value, name
         Bench(stopped, CAREFUL).trainer.resume()
     assert named in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.faults
+def test_every_change_of_a_state_is_one_message_or_trains(stopped, tmp_path_factory):
+    value = read_json(stopped / "resume" / "training.json")
+    parent = tmp_path_factory.mktemp("changed")
+    num_refused = 0
+    for number, (label, write) in enumerate(changes_of("resume/training.json", value)):
+        run = shutil.copytree(stopped, parent / str(number))
+        write(run)
+        bench = Bench(run, CAREFUL)
+        try:
+            bench.trainer.resume()
+            bench.run()
+        except RegardError as error:
+            assert "\n" not in str(error) and len(str(error)) < 700, label
+            num_refused += 1
+        shutil.rmtree(run)
+    assert num_refused > 500
 
 
 def test_state_without_a_part_is_refused_and_named(stopped):
