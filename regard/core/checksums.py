@@ -35,7 +35,7 @@ def add_checksums(folder: Path, names: Iterable[str] | None = None) -> None:
 
     Args:
         folder: The folder.
-        names: Names of the files; all files but hidden ones if not given.
+        names: Names of the files; if not given, all but hidden ones and links out of the folder.
     """
     files = _read_list(folder)
     for name in sorted(_visible_files(folder) if names is None else names):
@@ -153,7 +153,7 @@ def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
 
 
 def _visible_files(folder: Path) -> list[str]:
-    names = [path.name for path in folder.iterdir() if path.is_file()]
+    names = [path.name for path in folder.iterdir() if path.is_file() and not leads_out(path)]
     return [name for name in names if name != CHECKSUMS and not name.startswith(".")]
 
 

@@ -52,6 +52,16 @@ def test_unchanged_files_have_no_faults(folder):
     check_files(folder)
 
 
+def test_links_out_of_the_folder_are_not_listed(tmp_path):
+    (tmp_path / "outside").touch()
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "notes").symlink_to("../outside")
+    (run / "file").touch()
+    add_checksums(run)
+    assert read_json(run / CHECKSUMS).keys() == {"file"}
+
+
 def test_folder_without_a_list_is_not_checked(tmp_path):
     (tmp_path / "file").touch()
     assert find_faults(tmp_path) == []
