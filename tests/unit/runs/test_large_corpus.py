@@ -202,7 +202,7 @@ def test_vocabularies_of_a_corpus_are_fitted_to_a_sample(
     large, file, tmp_path, tiny_settings, monkeypatch, caplog
 ):
     caplog.set_level("INFO")
-    monkeypatch.setattr("regard.tasks.generation.task.MAX_FITTED", 50)
+    monkeypatch.setattr("regard.tasks.generation.fields.MAX_FITTED", 50)
     train(request(file, tmp_path / "run", tiny_settings))
     assert "The tokenizers are fitted to 45 of 180 examples." in caplog.text
 
