@@ -16,7 +16,6 @@ from tests.faults.attack import (
     FILE_DAMAGES,
     JSON_DAMAGES,
     VALUES,
-    Commands,
     changed,
     changes_of,
     collect,
@@ -45,33 +44,12 @@ READING = {
 
 
 @pytest.fixture(scope="module")
-def commands():
-    worker = Commands()
-    yield worker
-    worker.close()
-
-
-@pytest.fixture(scope="module")
 def clean(tiny_run, tmp_path_factory):
     """A run folder to be copied, without checksums: a stranger would make them fit."""
     folder = shutil.copytree(tiny_run.folder, tmp_path_factory.mktemp("clean") / "run")
     for checksums in folder.rglob("checksums.json"):
         checksums.unlink()
     return folder
-
-
-@pytest.fixture(scope="module")
-def altered(clean, tmp_path_factory):
-    """Function that returns a copy of the clean folder in which something was changed."""
-    parent = tmp_path_factory.mktemp("altered")
-
-    def make(change):
-        shutil.rmtree(parent, ignore_errors=True)
-        shutil.copytree(clean, parent / "run")
-        change(parent / "run")
-        return parent / "run"
-
-    return make
 
 
 @pytest.fixture(scope="module")
