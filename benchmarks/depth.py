@@ -20,7 +20,7 @@ from regard.core.device import find_device, seed_everything
 from regard.core.files import read_json_lines
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.runs.folder import describe_provenance
+from regard.runs.provenance import describe_provenance
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.table import task_class

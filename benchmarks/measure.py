@@ -36,6 +36,7 @@ from regard.models.build import build_model
 from regard.models.convolutional import GatedConvolution
 from regard.plots.figure import save
 from regard.runs import folder as runs
+from regard.runs.provenance import describe_provenance
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.search.scorer import ModelScorer
@@ -121,7 +122,7 @@ def show_attend_tell(out: Path, options: Options) -> None:
         save(path, attention_rows({name: task}, shown, words).figure)
         shrink(path)
     value = {
-        **runs.describe_provenance(torch.device("cpu")),
+        **describe_provenance(torch.device("cpu")),
         "command": f"python benchmarks/run.py scenes --set seed={seed}",
         "seed": int(seed),
         "numbers": numbers,
@@ -185,7 +186,7 @@ def layer_cost(out: Path, options: Options) -> None:
         point = {"length": length, **best[name, length], "peak_bytes": peak(step)}
         layers[name].append(point)
     command = f"python benchmarks/run.py cost --set device={device.type} rounds={rounds}"
-    about = {**runs.describe_provenance(device), "command": command}
+    about = {**describe_provenance(device), "command": command}
     sizes = {"dim": DIM, "heads": HEADS, "kernel": KERNEL, "lengths": list(LAYER_LENGTHS)}
     write_results(out / f"cost-{device.type}.json", rounded({**about, **sizes, "layers": layers}))
 
@@ -273,7 +274,7 @@ def long_sources(out: Path, options: Options) -> None:
         models[name]["points"].append({"length": length, **point})
     matrix = torch.randn(1024, 1024)
     seconds = min(_seconds(lambda: matrix @ matrix) for _ in range(20))
-    about = runs.describe_provenance(find_device("cpu"))
+    about = describe_provenance(find_device("cpu"))
     about |= {"command": f"python benchmarks/run.py long --set rounds={rounds}"}
     about |= {"sources": SOURCES, "target": TARGET, "beams": BEAMS}
     about |= {"flops_per_second": 2 * 1024**3 / seconds, "lengths": list(SOURCE_LENGTHS)}

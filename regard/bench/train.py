@@ -19,7 +19,7 @@ from regard.bench.sizes import find_size
 from regard.bench.turns import Measurement, measure_in_turns
 from regard.core.device import find_dtype
 from regard.core.progress import show_message
-from regard.runs.folder import describe_provenance
+from regard.runs.provenance import describe_provenance
 
 RATE_SECONDS = 0.02
 """Approximate time of measuring one matrix product in a round."""

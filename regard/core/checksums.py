@@ -10,6 +10,7 @@ from typing import Any
 
 from regard.core.errors import CheckpointError
 from regard.core.files import format_json, read_json, replacing, sha256, write_json
+from regard.core.records import leads_out, listed, shown_name
 
 CHECKSUMS = "checksums.json"
 
@@ -34,7 +35,7 @@ def add_checksums(folder: Path, names: Iterable[str] | None = None) -> None:
 
     Args:
         folder: The folder.
-        names: Names of the files; all files but hidden ones if not given.
+        names: Names of the files; if not given, all but hidden ones and links out of the folder.
     """
     files = _read_list(folder)
     for name in sorted(_visible_files(folder) if names is None else names):
@@ -102,7 +103,7 @@ def find_faults(folder: Path, *, is_whole: bool = True, ignored: Collection[str]
     except CheckpointError as error:
         return [str(error).removesuffix(".")]
     return [
-        f"{name} {fault}"
+        f"{shown_name(name)} {fault}"
         for name, entries in files.items()
         if name not in ignored and (fault := _find_fault(folder / name, entries, is_whole=is_whole))
     ]
@@ -111,7 +112,7 @@ def find_faults(folder: Path, *, is_whole: bool = True, ignored: Collection[str]
 def check_files(folder: Path, *, is_whole: bool = True, ignored: Collection[str] = ()) -> None:
     """Raise `CheckpointError` if `find_faults` finds any."""
     if faults := find_faults(folder, is_whole=is_whole, ignored=ignored):
-        raise CheckpointError(f"{folder} is damaged: {'; '.join(faults)}. {RESTORE}")
+        raise CheckpointError(f"{folder} is damaged: {listed(faults)}. {RESTORE}")
 
 
 def check_file(path: Path) -> None:
@@ -139,6 +140,8 @@ def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
         return f"cannot be read: {error.strerror}"
     if not stat.S_ISREG(status.st_mode):
         return "is not a file"
+    if leads_out(path):
+        return "is a link out of the folder"
     sizes = [entry["bytes"] for entry in entries]
     if status.st_size not in sizes:
         return f"has {status.st_size:,} bytes instead of {sizes[-1]:,}"
@@ -150,7 +153,7 @@ def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
 
 
 def _visible_files(folder: Path) -> list[str]:
-    names = [path.name for path in folder.iterdir() if path.is_file()]
+    names = [path.name for path in folder.iterdir() if path.is_file() and not leads_out(path)]
     return [name for name in names if name != CHECKSUMS and not name.startswith(".")]
 
 
@@ -174,7 +177,7 @@ def _read_list(folder: Path) -> dict[str, list[Entry]]:
         raise CheckpointError(f"{path} must be a file, but is not. The folder is damaged.")
     files = read_json(path)
     is_valid = isinstance(files, dict) and all(
-        Path(name).name == name and isinstance(entries, list) and all(map(_is_entry, entries))
+        _is_name(name) and isinstance(entries, list) and all(map(_is_entry, entries))
         for name, entries in files.items()
     )
     if not is_valid:
@@ -183,6 +186,11 @@ def _read_list(folder: Path) -> dict[str, list[Entry]]:
             "The file is damaged."
         )
     return {name: list(entries) for name, entries in files.items()}
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a name is that of a file in the folder: not `..`, and without separators."""
+    return Path(name).name == name != ".." and "\0" not in name
 
 
 def _is_entry(entry: Any) -> bool:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,20 +17,13 @@ from regard.core.records import (
     check_encodable,
     check_record,
     check_run_file,
+    find_special_kind,
     parse_json,
     read_bytes,
     read_text,
 )
 
 T = TypeVar("T")
-
-_SPECIAL_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
-"""Kinds of files from which reading could wait or run forever."""
 
 
 @contextmanager
@@ -199,14 +191,6 @@ def sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def find_special_kind(path: str | Path) -> str:
-    """Return what a path is if reading it could wait or run forever; empty for all others."""
-    try:
-        return _SPECIAL_KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
-    except (OSError, ValueError):
-        return ""
 
 
 def check_regular(path: str | Path) -> None:

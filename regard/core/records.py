@@ -1,9 +1,11 @@
 """Files that someone else may have written: regular files of limited size, strict JSON, types."""
 
 import json
+import os
 import stat
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -19,6 +21,17 @@ MAX_JSON_LINES = 2**30
 
 MAX_SHOWN = 80
 """Maximum number of characters of a value in a message."""
+
+MAX_FAULTS = 8
+"""Maximum number of faults in a message."""
+
+_SPECIAL_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+"""Kinds of files from which reading could wait or run forever."""
 
 TYPE_NAMES = {
     bool: "true or false",
@@ -44,6 +57,20 @@ def shown_name(name: str) -> str:
     return name if name.isprintable() and len(name) <= MAX_SHOWN else shown(name)
 
 
+def listed(faults: Sequence[str]) -> str:
+    """Return the first faults for a message, and the number of the others."""
+    more = f" and {len(faults) - MAX_FAULTS:,} more" if len(faults) > MAX_FAULTS else ""
+    return "; ".join(faults[:MAX_FAULTS]) + more
+
+
+def find_special_kind(path: str | Path) -> str:
+    """Return what a path is if reading it could wait or run forever; empty for all others."""
+    try:
+        return _SPECIAL_KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
+    except (OSError, ValueError):
+        return ""
+
+
 def check_run_file(path: Path, *, max_bytes: int | None = None) -> None:
     """Raise `CheckpointError` unless a file of a run folder is a regular file inside the folder.
 
@@ -61,9 +88,9 @@ def check_run_file(path: Path, *, max_bytes: int | None = None) -> None:
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+        kind = find_special_kind(path) or "a folder"
         raise CheckpointError(f"{path} must be a file, but is {kind}. Copy the folder again.")
-    if path.is_symlink() and not _is_inside(path):
+    if leads_out(path):
         raise CheckpointError(
             f"{path} must be a file of its folder, but is a link to {path.resolve()}. Replace the "
             "link by a copy of the file if you trust it."
@@ -74,12 +101,14 @@ def check_run_file(path: Path, *, max_bytes: int | None = None) -> None:
         )
 
 
-def _is_inside(path: Path) -> bool:
-    """Return whether a link leads into its folder, or into the blobs of a Hugging Face cache."""
+def leads_out(path: Path) -> bool:
+    """Return whether a path is a link out of its folder, and of a Hugging Face cache."""
+    if not path.is_symlink():
+        return False
     folder, target = path.parent.resolve(), path.resolve()
     if folder.parent.name == "snapshots":
-        return target.is_relative_to(folder.parent.parent)
-    return target.is_relative_to(folder)
+        folder = folder.parent.parent  # the files of a snapshot are links to those of the cache
+    return not target.is_relative_to(folder)
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_JSON) -> bytes:
@@ -145,7 +174,8 @@ def check_record(value: Any, kind: type[T], where: str) -> T:
 
     Args:
         value: The value of a JSON file.
-        kind: Such as `list[str]`; keys that a `TypedDict` does not name may have any value.
+        kind: Such as `list[str]`. Keys that a `TypedDict` does not name may have any value; those
+            that a dataclass does not name are faults.
         where: Name of the file in messages.
     """
     fault = _fault(value, kind, "")
@@ -163,7 +193,7 @@ def _fault(value: Any, kind: Any, path: str) -> str:
     if origin in (Union, types.UnionType):
         faults = [_fault(value, argument, path) for argument in arguments]
         return "" if "" in faults else faults[0]
-    if is_typeddict(kind):
+    if is_typeddict(kind) or is_dataclass(kind):
         return _fault_of_table(value, kind, path)
     plain = origin or kind
     if plain is type(None):
@@ -182,14 +212,26 @@ def _fault(value: Any, kind: Any, path: str) -> str:
 def _fault_of_table(value: Any, kind: Any, path: str) -> str:
     if not isinstance(value, dict):
         return _must(path, TYPE_NAMES[dict], value)
-    for name, inner in get_type_hints(kind).items():
+    is_open = is_typeddict(kind)
+    hints = get_type_hints(kind)
+    required = kind.__required_keys__ if is_open else _required_fields(kind)
+    for name, inner in hints.items():
         if name in value:
             fault = _fault(value[name], inner, _join(path, name))
             if fault:
                 return fault
-        elif name in kind.__required_keys__:
+        elif name in required:
             return f"`{_join(path, name)}` is missing"
-    return ""
+    unknown = [] if is_open else [name for name in value if name not in hints]
+    return f"`{_join(path, unknown[0])}` is unknown" if unknown else ""
+
+
+def _required_fields(kind: Any) -> set[str]:
+    return {
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
+    }
 
 
 def _join(path: str, name: str) -> str:

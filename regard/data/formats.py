@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.core.files import find_special_kind
+from regard.core.records import find_special_kind
 from regard.core.tables import with_article
 
 HEAD_BYTES = 32

@@ -1,9 +1,6 @@
 """Run folders: settings, vocabularies, weights and results of a run, loaded without pickle."""
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +8,6 @@ from typing import Any, NotRequired, TypedDict, TypeVar, overload
 
 import torch
 
-import regard
 from regard.core.checksums import (
     CHECKSUMS,
     RESTORE,
@@ -24,18 +20,19 @@ from regard.core.checksums import (
     write_listed_json,
 )
 from regard.core.config import to_dict
-from regard.core.device import describe_hardware, find_device
+from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json_lines, read_record, write_json
-from regard.core.records import check_record, shown
+from regard.core.records import check_record, listed, shown
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
+from regard.runs.provenance import command_line
 from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.checkpoint import PREVIOUS, RESUME, remove_training
+from regard.training.checkpoint import PREVIOUS, RESUME, STATES, remove_training
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
@@ -65,6 +62,9 @@ class _About(TypedDict, total=False):
     data_fingerprint: str
     model_type: str
     has_turns: bool
+    recipe: str | None
+    launch: str
+    changes: list[dict[str, Any]]
 
 
 class _Config(TypedDict):
@@ -143,6 +143,16 @@ def prepare_to_resume(folder: Path) -> None:
     forget_checksums(folder, [TRAINING_LOG])
 
 
+def check_links(folder: Path) -> None:
+    """Raise `CheckpointError` if a folder that training writes to is a link to another one."""
+    for path in (folder / name for name in (AVERAGES, TENSORBOARD, *STATES)):
+        if path.is_symlink():
+            raise CheckpointError(
+                f"{path} must be a folder of the run, but is a link to {path.readlink()}. Replace "
+                "the link by a copy of the folder if you trust it."
+            )
+
+
 def record_changes(folder: Path, recipe: BaseRecipe, *, step: int) -> None:
     """Write the recipe of a resumed training, and which settings changed after which step."""
     config = read_config(folder)
@@ -176,7 +186,7 @@ def complete_folder(folder: Path) -> None:
         faults = [f"{CHECKSUMS} is missing"]
     if faults:
         raise CheckpointError(
-            f"{folder} was changed by another program during training: {'; '.join(faults)}. "
+            f"{folder} was changed by another program during training: {listed(faults)}. "
             "Train again."
         )
     add_checksums(folder, [TRAINING_LOG])
@@ -189,8 +199,8 @@ def check_folder(folder: Path) -> list[Path]:
         The files compared.
     """
     folders = [folder, *(folder / name for name in (RESUME, PREVIOUS, AVERAGES))]
-    listed = {part: listed_files(part) for part in folders}
-    if not listed[folder]:
+    files = {part: listed_files(part) for part in folders}
+    if not files[folder]:
         read_config(folder)  # names what is not a run
         raise CheckpointError(
             f"{folder} has no {CHECKSUMS}, so its files cannot be checked. Training writes it; "
@@ -198,8 +208,8 @@ def check_folder(folder: Path) -> list[Path]:
         )
     faults = [f"{part}: {fault}" for part in folders for fault in find_faults(part)]
     if faults:
-        raise CheckpointError(f"{folder} is damaged. {'; '.join(faults)}. {RESTORE}")
-    return [path for paths in listed.values() for path in paths]
+        raise CheckpointError(f"{folder} is damaged. {listed(faults)}. {RESTORE}")
+    return [path for paths in files.values() for path in paths]
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -343,45 +353,3 @@ def load_untrained(
     saved = [folder / WEIGHTS, *sorted(folder.glob(f"resume*/{WEIGHTS}"))]
     checks = [path for path in saved if path.exists()]
     return task_class(recipe).open_untrained(recipe, folder, checks=checks, device=device)
-
-
-def describe_provenance(device: torch.device) -> dict[str, Any]:
-    """Return the provenance of a result: command, versions, commit, hardware and threads."""
-    return {
-        "command": command_line(),
-        "regard": regard.__version__,
-        "torch": torch.__version__,
-        "commit": _commit(),
-        "hardware": describe_hardware(device),
-        "threads": torch.get_num_threads(),
-    }
-
-
-def command_line() -> str:
-    """Return the `regard` command of this process, or the script that uses the package."""
-    script, *arguments = sys.argv
-    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
-    return " ".join([f"python {script}" if is_script else "regard", *arguments])
-
-
-def _commit() -> str:
-    """Return the commit of the source tree of the package, or an empty string.
-
-    For copies without history, in a container or on a cluster, REGARD_COMMIT gives the commit.
-    """
-    if commit := os.environ.get("REGARD_COMMIT"):
-        return commit
-    folder = Path(regard.__file__).parent.parent
-    if not (folder / ".git").exists():
-        return ""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()

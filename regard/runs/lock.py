@@ -45,11 +45,12 @@ class FolderLock:
             while not self._is_held():  # the process before removed the file after it was opened
                 os.close(self._handle)
                 self._open()
+            owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+            os.ftruncate(self._handle, 0)
+            os.write(self._handle, json.dumps(owner).encode())
         except OSError as error:
-            raise DataError(f"{self._folder} cannot be written: {error.strerror}.") from error
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, json.dumps(owner).encode())
+            name = error.filename or self._folder
+            raise DataError(f"{name} cannot be written: {error.strerror}.") from error
         return self
 
     def __exit__(
@@ -75,7 +76,9 @@ class FolderLock:
 
     def _open(self) -> None:
         """Open the file and lock it; raise `ConfigError` if another process has locked it."""
-        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        # A link could lead to a file of the user, which would be emptied.
+        no_link = getattr(os, "O_NOFOLLOW", 0)
+        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | no_link, 0o666)
         if sys.platform == "win32":
             return
         try:

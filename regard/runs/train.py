@@ -1,7 +1,6 @@
 """Training of a run: from a data set or a file of pairs to a run folder."""
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,19 +12,20 @@ from regard.core.device import find_device, release_memory, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import remove_leftovers
 from regard.core.logging import default_logging, logger
-from regard.data.corpus import Corpus, sample
+from regard.data.corpus import sample
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.runs.auto_tokens import MAX_INSPECTED
+from regard.runs.fingerprint import fingerprint, has_fingerprint
 from regard.runs.folder import (
     AVERAGES,
     CONFIG,
     METRICS,
     PREDICTIONS,
     WEIGHTS,
+    check_links,
     complete_folder,
-    describe_provenance,
     initialize_folder,
     load_one,
     load_untrained,
@@ -35,6 +35,7 @@ from regard.runs.folder import (
 )
 from regard.runs.lock import FolderLock, FolderWatch
 from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
+from regard.runs.provenance import describe_provenance
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
@@ -154,6 +155,7 @@ def _check_folder(request: Request, *, is_restarted: bool) -> Request:
         launch = read_config(request.out)["about"].get("launch")
         request = request.resume_if_started() if launch == find_launch() else request
     request.check_folder()
+    check_links(request.out)
     for folder in (request.out, request.out / AVERAGES):
         remove_leftovers(folder)
     if request.is_resumed:
@@ -172,6 +174,7 @@ def _fit(
         request = request.restart_if_unsaved()
         task = _open(request, recipe, splits)
         trainer = _build_trainer(request, task, splits, loggers=loggers)
+    processes.wait()  # The others read the folder, in which the first one may replace a run.
     if request.is_resumed and processes.is_first:
         record_changes(request.out, task.recipe, step=trainer.progress.step)
     if not request.is_resumed:
@@ -295,7 +298,7 @@ def read_run_data(folder: Path, task: Task[Any]) -> Splits:
     # Older runs do not list validation and test data; a different split fails the check below.
     data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
     splits = task.read(data, valid, test, config=task.recipe.data)
-    if not _has_fingerprint(splits, about["data_fingerprint"]):
+    if not has_fingerprint(splits, about["data_fingerprint"]):
         raise CheckpointError(
             f"{' '.join(data)} has changed since {folder} was trained on it. "
             "Restore the data, or train again."
@@ -311,7 +314,7 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
         kind = task_class(recipe)
         return kind.prepare(recipe, splits.train, device=device, init_from=init_from)
     about = read_config(request.out)["about"]
-    if not _has_fingerprint(splits, about["data_fingerprint"]):
+    if not has_fingerprint(splits, about["data_fingerprint"]):
         raise CheckpointError(
             f"{request.out} was trained on other data than {' '.join(request.data)}. "
             "Resume with the same data."
@@ -345,7 +348,7 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "test": list(request.test),
         "recipe": _recipe_name(request),
         "data_note": splits.note,
-        "data_fingerprint": _fingerprint(splits),
+        "data_fingerprint": fingerprint(splits),
         "has_turns": has_turns(example.source for example in sample(splits.train, MAX_INSPECTED)),
     }
     initialize_folder(request.out, task, about, test=splits.test)
@@ -354,28 +357,3 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
 def _recipe_name(request: Request) -> str | None:
     """Return the name of the recipe; None if it is an object or was chosen by the data."""
     return request.recipe if isinstance(request.recipe, str) else None
-
-
-def _fingerprint(splits: Splits) -> str:
-    """Return a checksum of the data; that of a corpus is known without reading its examples."""
-    if isinstance(splits.train, Corpus):
-        return _hash_examples([], splits.valid, splits.test, prefix=splits.train.digest)
-    return _hash_examples(splits.train, splits.valid, splits.test)
-
-
-def _has_fingerprint(splits: Splits, fingerprint: str) -> bool:
-    """Return whether data has the checksum of a run."""
-    if fingerprint == _fingerprint(splits):
-        return True
-    # A run of an earlier version, or one whose file was too small for a corpus.
-    is_corpus = isinstance(splits.train, Corpus)
-    return is_corpus and fingerprint == _hash_examples(splits.train, splits.valid, splits.test)
-
-
-def _hash_examples(*parts: Iterable[Example], prefix: str = "") -> str:
-    digest = hashlib.sha256(prefix.encode())
-    for part in parts:
-        for example in part:
-            digest.update(f"{example.source}\t{example.target}\n".encode())
-        digest.update(b"\0")
-    return digest.hexdigest()

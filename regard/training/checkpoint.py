@@ -18,16 +18,13 @@ from regard.core.checksums import (
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, sync_folder, write_json
 from regard.core.logging import logger
-from regard.core.records import shown_name
+from regard.core.records import listed, shown_name
 from regard.core.shapes import describe_shape
 from regard.core.tensor_files import read_tensors, write_tensors
 from regard.training.optimizer_state import State, load_state, name_state, read_state
 
 FORMAT_VERSION = 1
 """Version of the format of weights."""
-
-MAX_FAULTS = 8
-"""Maximum number of weights that a message names."""
 
 NAMED_STATE = 2
 """Version of the format of training states: 1 had the state of the optimiser by number."""
@@ -36,6 +33,10 @@ RESUME, PREVIOUS = "resume", "resume.old"
 """Folders of the last training state and of the one before it."""
 
 _PART, _DISCARDED = "resume.part", "resume.discarded"
+
+STATES = (RESUME, PREVIOUS, _PART, _DISCARDED)
+"""Folders of complete and of incomplete training states."""
+
 _WEIGHTS = "model.safetensors"
 _AVERAGES = "ema.safetensors"
 _TENSORS = "training.safetensors"
@@ -84,9 +85,8 @@ def check_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> 
     ]
     faults += _misfits(weights, parameters)
     if faults:
-        more = f" and {len(faults) - MAX_FAULTS:,} more" if len(faults) > MAX_FAULTS else ""
         raise CheckpointError(
-            f"{origin} does not fit the model: {'; '.join(faults[:MAX_FAULTS])}{more}. "
+            f"{origin} does not fit the model: {listed(faults)}. "
             "Build the model with the settings it was trained with."
         )
 
@@ -141,9 +141,7 @@ def write_snapshot(run: Path, snapshot: Snapshot) -> None:
 
     At every moment there is a complete state in the folder.
     """
-    current, previous, part, discarded = (
-        run / name for name in (RESUME, PREVIOUS, _PART, _DISCARDED)
-    )
+    current, previous, part, discarded = (run / name for name in STATES)
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(discarded, ignore_errors=True)
     try:
@@ -225,7 +223,7 @@ def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> Snapshot
     kind = type(optimizer).__name__
     if snapshot.optimizer != kind:
         raise CheckpointError(
-            f"{origin} was written with the optimiser {snapshot.optimizer}, but "
+            f"{origin} was written with the optimiser {shown_name(snapshot.optimizer)}, but "
             f"`train.optimizer` is {kind} now. Resume with the optimiser it was started with."
         )
     moments = snapshot.moments
@@ -233,7 +231,7 @@ def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> Snapshot
         moments = name_state(model, optimizer, moments, origin=origin)
     check_weights(model, snapshot.weights, origin)
     if faults := _misfits(snapshot.averages, dict(model.named_parameters())):
-        raise CheckpointError(f"The averages of {origin} do not fit: {'; '.join(faults)}.")
+        raise CheckpointError(f"The averages of {origin} do not fit: {listed(faults)}.")
     _check_rng(snapshot.rng, origin)
     load_state(model, optimizer, moments, origin=origin)
     put_weights(model, snapshot.weights, origin)
@@ -252,7 +250,7 @@ def find_training(run: Path) -> Path:
             if damages:
                 logger.warning("%s. Resuming from %s, saved before it.", damages[0], folder)
             return folder
-        damages.append(f"{folder} is damaged: {'; '.join(faults)}")
+        damages.append(f"{folder} is damaged: {listed(faults)}")
     if damages:
         raise CheckpointError(f"{'. '.join(damages)}. Train again with --force.")
     raise CheckpointError(f"{run} has no state to resume from. Start without resuming.")
@@ -265,7 +263,7 @@ def has_training(run: Path) -> bool:
 
 def remove_training(run: Path) -> None:
     """Remove the training state of an earlier run from a run folder."""
-    for name in (RESUME, PREVIOUS, _PART, _DISCARDED):
+    for name in STATES:
         shutil.rmtree(run / name, ignore_errors=True)
 
 

@@ -18,6 +18,7 @@ from regard.core.progress import without_progress
 from regard.core.records import check_record
 from regard.training.loggers.logger import Logger
 from regard.training.plan import Plan, Row
+from regard.training.progress import Progress
 from regard.training.settings import TrainConfig
 
 MIN_REPEATED = 10
@@ -232,6 +233,25 @@ class TrainingLog:
         """Record a step."""
         for logger in self._loggers:
             logger.advance(step)
+
+    def record(
+        self, kind: str, values: dict[str, Any], *, progress: Progress, seconds: float
+    ) -> None:
+        """Write an event with the position of the run.
+
+        Args:
+            kind: Kind of the event, such as "valid".
+            values: Values of the event.
+            progress: Counters of the run.
+            seconds: Training time so far.
+        """
+        position = {
+            "kind": kind,
+            "step": progress.step,
+            "epoch": progress.epoch + (progress.position > 0),  # counted from 1
+            "seconds": round(seconds, 3),
+        }
+        self.write({**position, **values})
 
     def write(self, row: Row) -> None:
         """Append an event and send it to the loggers."""

@@ -28,6 +28,7 @@ from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.plan import Batches, build_plan, is_validation_due, reason_to_stop
 from regard.training.prefetch import prefetch
 from regard.training.progress import Progress, Reason, Summary
+from regard.training.saved_state import check_state
 from regard.training.saving import build_saver
 from regard.training.schedules import build_schedule
 from regard.training.settings import TrainConfig
@@ -103,6 +104,7 @@ class Trainer:
         """Restore the training state saved in the run folder."""
         snapshot = checkpoint.load_training(self._run, self._model, self._optimizer)
         state = snapshot.state
+        check_state(state, f"The training state of {self._run}")
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
@@ -282,6 +284,7 @@ class Trainer:
             raise RegardError(f"{found}. {describe_remedies(self._config, self._run)}")
         with self._interrupts.deferred():
             self._saver.wait()
+            self._processes.wait()  # until the first one, which alone writes, has written
             self._processes.finish(self._model)
             self._reset_optimizer()
             self.resume()
@@ -391,10 +394,4 @@ class Trainer:
         return time.perf_counter() - self._started
 
     def _write(self, kind: str, values: dict[str, Any]) -> None:
-        row = {
-            "kind": kind,
-            "step": self.progress.step,
-            "epoch": self.progress.epoch + (self.progress.position > 0),  # counted from 1
-            "seconds": round(self._seconds(), 3),
-        }
-        self._log_file.write({**row, **values})
+        self._log_file.record(kind, values, progress=self.progress, seconds=self._seconds())

@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 
 from regard.core.errors import CheckpointError
 from regard.core.logging import logger
+from regard.core.records import listed, shown_name
 from regard.core.shapes import describe_shape
 
 State = dict[str, dict[str, Tensor]]
@@ -39,7 +40,7 @@ def load_state(model: nn.Module, optimizer: Optimizer, saved: State, *, origin: 
         origin: Source of the state, for the error message if it does not fit.
     """
     names = {parameter: name for name, parameter in model.named_parameters()}
-    faults = [f"{name} is unexpected" for name in saved.keys() - {*names.values()}]
+    faults = [f"{shown_name(name)} is unexpected" for name in saved.keys() - {*names.values()}]
     loaded: dict[int, dict[str, Tensor]] = {}
     missing: list[str] = []
     for index, (group, parameter) in enumerate(_trained(optimizer)):
@@ -55,7 +56,7 @@ def load_state(model: nn.Module, optimizer: Optimizer, saved: State, *, origin: 
                 loaded[index] = optimizer.state[parameter]
     if faults:
         raise CheckpointError(
-            f"{origin} does not fit the optimiser: {'; '.join(sorted(faults))}. Resume with the "
+            f"{origin} does not fit the optimiser: {listed(sorted(faults))}. Resume with the "
             "model and the optimiser that the run was started with."
         )
     if missing and saved:  # before the first step, there is none

@@ -124,9 +124,10 @@ def test_only_the_search_can_be_changed(refused, tiny_run, sources):
 
 
 def test_search_settings_out_of_range_are_refused(refused, tiny_run, sources):
-    assert refused("predict", tiny_run.folder, sources, "search.top_p=nan") == (
-        "`search.top_p` must be finite, but is nan."
-    )
+    for value, rule in (("nan", "be finite"), ("1.5", "be between 0.0 and 1.0")):
+        assert refused("predict", tiny_run.folder, sources, f"search.top_p={value}") == (
+            f"`search.top_p` must {rule}, but is {value}."
+        )
 
 
 def test_prefix_of_unknown_tokens_is_refused(refused, tiny_run, sources):

@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from regard.core.files import read_json
 from regard.runs.folder import METRICS, WEIGHTS, check_folder
 from regard.runs.train import train
 from regard.training.checkpoint import read_weights
+from tests.faults.attack import Commands
+from tests.faults.harness import count_operations
 
 SETTINGS = (
     "model.encoder.dropout=0.3",
@@ -55,3 +58,32 @@ def case(reverse_files, tmp_path_factory):
     case = Case(reverse_files, tmp_path_factory.mktemp("runs") / "expected")
     train(case.request(case.expected))
     return case
+
+
+@pytest.fixture(scope="session")
+def num_operations(case, tmp_path_factory):
+    """Number of changes of files that the training makes."""
+    folder = tmp_path_factory.mktemp("counted")
+    return count_operations(case.start_or_resume, folder / "run", log=folder / "log")
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """Commands in a process that is limited in memory and time."""
+    worker = Commands()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="module")
+def altered(clean, tmp_path_factory):
+    """Function that returns a copy of the `clean` folder of a module in which something changed."""
+    parent = tmp_path_factory.mktemp("altered")
+
+    def make(change):
+        shutil.rmtree(parent, ignore_errors=True)
+        folder = shutil.copytree(clean, parent / clean.name)
+        change(folder)
+        return folder
+
+    return make

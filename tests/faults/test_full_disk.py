@@ -6,7 +6,7 @@ import pytest
 
 from regard.runs.folder import CONFIG
 from regard.training.checkpoint import find_training
-from tests.faults.harness import FINISHED, REFUSED, count_operations, run_on_full_disk
+from tests.faults.harness import FINISHED, REFUSED, run_on_full_disk
 
 
 def fill_and_resume(case, folder, numbers):
@@ -20,13 +20,6 @@ def fill_and_resume(case, folder, numbers):
             find_training(out)
         case.start_or_resume(out)
         case.check(out)
-
-
-@pytest.fixture(scope="module")
-def num_operations(case, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("counted")
-    out = folder / "run"
-    return count_operations(case.start_or_resume, out, log=folder / "log")
 
 
 def test_disk_that_is_full_from_some_operations_on(case, num_operations, tmp_path):

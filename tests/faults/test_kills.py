@@ -13,13 +13,6 @@ NUM_QUICK = 8
 """Number of operations that are tested in `make test`."""
 
 
-@pytest.fixture(scope="module")
-def num_operations(case, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("counted")
-    out = folder / "run"
-    return count_operations(case.start_or_resume, out, log=folder / "log")
-
-
 def kill_and_resume(case, folder, numbers):
     for number in numbers:
         out, log = folder / f"{number}", folder / f"{number}.log"

@@ -19,7 +19,6 @@ from regard.tasks.masked_lm.task import MaskedLmTask, text_fields
 from tests.faults.attack import (
     FILE_DAMAGES,
     JSON_DAMAGES,
-    Commands,
     changed,
     changes_of,
     collect,
@@ -29,13 +28,6 @@ from tests.faults.attack import (
 )
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
-
-
-@pytest.fixture(scope="module")
-def commands():
-    worker = Commands()
-    yield worker
-    worker.close()
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +49,6 @@ def clean(tmp_path_factory):
     write_tensors(folder, layout.export_weights(task, options))
     layout.write_vocabularies(task, folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def altered(clean, tmp_path_factory):
-    """Function that returns a copy of the clean folder in which something was changed."""
-    parent = tmp_path_factory.mktemp("altered")
-
-    def make(change):
-        shutil.rmtree(parent, ignore_errors=True)
-        shutil.copytree(clean, parent / "bert")
-        change(parent / "bert")
-        return parent / "bert"
-
-    return make
 
 
 @pytest.fixture(scope="module")

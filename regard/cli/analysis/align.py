@@ -71,7 +71,8 @@ def align(
     """
     from regard.interpret.alignment import align as align_pairs
     from regard.interpret.alignment import check_task
-    from regard.runs.folder import describe_provenance, load_one
+    from regard.runs.folder import load_one
+    from regard.runs.provenance import describe_provenance
 
     task = check_task(load_one(run, device))
     examples, links, split = read_aligned(

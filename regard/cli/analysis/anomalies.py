@@ -32,7 +32,7 @@ def anomalies(
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save
-    from regard.runs.folder import describe_provenance
+    from regard.runs.provenance import describe_provenance
     from regard.studies.anomalies import detect_anomalies, flag_anomalies
     from regard.studies.autoencoder import AutoencoderRun
 

@@ -24,7 +24,8 @@ def embed(
     read get a vector of zeros. A .safetensors file also holds the provenance.
     """
     from regard.interpret import embed as embedding
-    from regard.runs.folder import describe_provenance, load_one
+    from regard.runs.folder import load_one
+    from regard.runs.provenance import describe_provenance
     from regard.tasks.reading import read_inputs_or_test_split, with_columns
 
     embedding.check_vector_file(out)

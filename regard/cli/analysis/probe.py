@@ -34,7 +34,8 @@ def probe(
     from regard.core.files import check_suffix
     from regard.interpret import probes
     from regard.interpret.probe_report import table_rows, write_page
-    from regard.runs.folder import describe_provenance, load_one, read_test_set
+    from regard.runs.folder import load_one, read_test_set
+    from regard.runs.provenance import describe_provenance
     from regard.tasks.reading import read_inputs_or_test_split
 
     if out is not None:

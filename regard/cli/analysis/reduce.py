@@ -33,7 +33,7 @@ def reduce(
     """
     from regard.core.files import check_suffix, write_json
     from regard.plots.figure import SUFFIXES, save
-    from regard.runs.folder import describe_provenance
+    from regard.runs.provenance import describe_provenance
     from regard.studies import reduction
     from regard.studies.autoencoder import AutoencoderRun
 

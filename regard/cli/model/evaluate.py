@@ -42,7 +42,8 @@ def evaluate(
     A built-in data set is evaluated on its test split.
     """
     from regard.runs.evaluate import evaluate_examples
-    from regard.runs.folder import describe_provenance, load
+    from regard.runs.folder import load
+    from regard.runs.provenance import describe_provenance
 
     paths, overrides = split_search_arguments(arguments, max_paths=2, seed=seed)
     with output_to(out):

@@ -1,7 +1,7 @@
 """`regard predict`: one prediction per line, in input order."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
@@ -27,7 +27,7 @@ from regard.cli.output import output_to, print_json
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
-    from regard.runs.prediction.predict import SourcePredictions
+    from regard.runs.prediction.predict import PredictionPipeline, SourcePredictions
 
 
 def predict(
@@ -99,8 +99,7 @@ def predict(
         if not sources and is_terminal():
             logger.info("Reading standard input, one source per line; Ctrl-D ends.")
         (source,) = sources or ["-"]
-        if processes.num > 1:
-            out = check_shared(task, source, out)
+        shared_out = check_shared(task, source, out) if processes.num > 1 else None
         texts = read_argument(
             source, task.recipe, labels=task.label_names, columns=split_columns(columns)
         )
@@ -110,20 +109,34 @@ def predict(
             has_rows=nbest > 1,
             keeps_lines=takes_text(task.recipe) and is_text(source),
         )
-        if processes.num > 1 and out is not None:
-
-            def predict_group(group: list[str], first: int) -> str:
-                with redirect_stdout(StringIO()) as text:
-                    print_results(pipeline(group), first=first)
-                return text.getvalue()
-
-            predict_shares(texts, out, processes=processes, predict=predict_group)
+        if shared_out is not None:
+            predict = partial(_predict_group, pipeline, print_results)
+            predict_shares(texts, shared_out, processes=processes, predict=predict)
             if processes.is_first:
-                print(out)
+                print(shared_out)
             return
         results = pipeline(texts, is_live=source == "-")
         with output_to(None if has_images else out):
             print_results(results)
+
+
+def _predict_group(
+    pipeline: "PredictionPipeline",
+    print_results: Callable[..., None],
+    sources: list[str],
+    first: int,
+) -> str:
+    """Return what is printed for a group of sources.
+
+    Args:
+        pipeline: Predicts.
+        print_results: Prints predictions, with `first`.
+        sources: The sources.
+        first: Number of the first one.
+    """
+    with redirect_stdout(StringIO()) as text:
+        print_results(pipeline(sources), first=first)
+    return text.getvalue()
 
 
 def is_terminal() -> bool:

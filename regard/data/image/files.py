@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from regard.core.files import find_special_kind
 from regard.core.logging import logger
+from regard.core.records import find_special_kind
 from regard.data.formats import IMAGE
 from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.image.pillow import open_with_pillow

@@ -70,7 +70,7 @@ def _take(queue: "Queue[Item | _End]", size: int) -> tuple[list[Item], _End | No
 
 
 def _fill(items: Iterator[Item], queue: "Queue[Item | _End]", is_closed: threading.Event) -> None:
-    """Put items into a queue, then their end, unless nobody takes them any more."""
+    """Put items into a queue, then their end, until the queue is closed."""
     end = _End(None)
     try:
         for item in items:

@@ -1,13 +1,14 @@
 """Prediction by several processes: each predicts groups of sources, the first one joins them."""
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import cycle, islice
+from collections.abc import Callable, Iterable
+from itertools import cycle
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import replacing
 from regard.data.text.lines import STANDARD_INPUT
+from regard.runs.prediction.groups import group
 from regard.runs.prediction.predict import NUM_SOURCES
 from regard.tasks.base import GeneratesImages, Task
 from regard.training.distributed.processes import Processes
@@ -49,9 +50,9 @@ def predict_shares(
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with paths[processes.rank].open("wb") as file:
-            for number, group in enumerate(_group(sources)):
+            for number, taken in enumerate(group(sources, NUM_SOURCES)):
                 if number % processes.num == processes.rank:
-                    text = predict(group, number * NUM_SOURCES + 1).encode()
+                    text = predict(taken, number * NUM_SOURCES + 1).encode()
                     file.write(b"%d\n" % len(text))
                     file.write(text)
         processes.wait()
@@ -60,12 +61,6 @@ def predict_shares(
         processes.wait()
     finally:
         paths[processes.rank].unlink(missing_ok=True)
-
-
-def _group(sources: Iterable[str]) -> Iterator[list[str]]:
-    remaining = iter(sources)
-    while group := list(islice(remaining, NUM_SOURCES)):
-        yield group
 
 
 def _join(paths: list[Path], out: Path) -> None:

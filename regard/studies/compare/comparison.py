@@ -16,7 +16,8 @@ from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.error_rates import accuracy
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
-from regard.runs.folder import describe_provenance, load_as
+from regard.runs.folder import load_as
+from regard.runs.provenance import describe_provenance
 from regard.studies.compare.finished_runs import FinishedRun, read_finished_runs
 from regard.tasks.generation.task import Predictor
 

@@ -17,7 +17,7 @@ from regard.core.logging import logger
 from regard.core.progress import counting, format_seconds
 from regard.core.threads import num_cores
 from regard.plots.html import Entry, Section, cards, facts, gallery, paragraph, report
-from regard.runs.folder import describe_provenance
+from regard.runs.provenance import describe_provenance
 from regard.studies.reproduce.catalog import CHAPTERS, Experiment, experiments
 from regard.studies.reproduce.findings import REPORT, RESULTS
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from regard.core.tables import pick, resolve
-from regard.runs.folder import describe_provenance
+from regard.runs.provenance import describe_provenance
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.reproduce.catalog import experiments

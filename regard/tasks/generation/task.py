@@ -21,16 +21,12 @@ from regard.data.batching import (
     Sequences,
     limit_lengths,
 )
-from regard.data.corpus import MAX_FITTED, sample
 from regard.data.example import Alignment, Example, require_examples, require_list
 from regard.data.image.field import ImageConfig
-from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
-from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
+from regard.data.text.field import Text, TextField, as_text, texts_of
 from regard.data.text.token_cache import encode_pairs
-from regard.data.text.tokenizers import TokenizerConfig
-from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
 from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.build import build_model
@@ -45,6 +41,7 @@ from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
+from regard.tasks.generation.fields import fit_pair, fit_target, load_pair
 from regard.tasks.generation.guided_alignment import token_links
 from regard.tasks.generation.likelihood import likelihood_loss
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
@@ -75,22 +72,12 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     @classmethod
     def fit_fields(cls, recipe: Recipe, examples: Sequence[Example]) -> Fields:
         """Fit the fields of source and target, or one vocabulary for both."""
-        examples = sample(examples, MAX_FITTED, "The tokenizers are fitted")
-        config, sources = recipe.data, [example.source for example in examples]
-        if config.is_joint:
-            assert isinstance(config.source, TokenizerConfig)
-            texts = [text for source in sources for text in texts_of(source)]
-            targets = [example.target for example in examples]
-            return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
-        source = fit_source(config.source, sources)
-        return {"source": source, "target": _fit_target(recipe, examples)}
+        return fit_pair(recipe.data, examples)
 
     @classmethod
     def load_fields(cls, recipe: Recipe, folder: Path) -> Fields:
         """Load the fields of source and target."""
-        target = TextField.load(folder, "target")
-        target.add_start()
-        return {"source": load_source(recipe.data.source, folder), "target": target}
+        return load_pair(recipe.data, folder)
 
     @classmethod
     def build_model(cls, recipe: Recipe, fields: Fields) -> EncoderDecoder:
@@ -124,7 +111,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
         fields = {
             "source": matching_image_field(init_from, config),
-            "target": _fit_target(recipe, examples),
+            "target": fit_target(recipe.data, examples),
         }
         return WarmStart(recipe, fields, encoder_weights(encoder))
 
@@ -393,8 +380,3 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 f"tokenised as '{self.target.tokenizer.decode(ids)}'."
             )
         return ids
-
-
-def _fit_target(recipe: Recipe, examples: Sequence[Example]) -> TextField:
-    tokenizer = train_tokenizer(recipe.data.target, [example.target for example in examples])
-    return TextField(tokenizer, has_start=True)

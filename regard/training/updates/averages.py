@@ -1,5 +1,6 @@
 """Averaging of the weights of the last validations."""
 
+import re
 import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from regard.core.checksums import add_checksums, find_fault, forget_checksums, l
 from regard.core.errors import CheckpointError
 from regard.core.logging import logger
 from regard.training.checkpoint import read_weights, save_weights
+
+_NAME = re.compile(r"step-([0-9]+)\.safetensors")
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -49,22 +52,26 @@ class Averages:
     def remove(self, after: int) -> None:
         """Remove the weights of later steps, and damaged ones with a warning."""
         undamaged = self.undamaged()
-        listed = {*self.paths(), *listed_files(self._folder)}
-        self._remove([p for p in listed if p not in undamaged or _step(p) > after])
+        self._remove([p for p in self._listed() if p not in undamaged or _step(p) > after])
 
     def paths(self) -> list[Path]:
         """Return the paths of the checkpoints, oldest first."""
-        return sorted(self._folder.glob("step-*.safetensors"))
+        return [p for p in sorted(self._folder.glob("step-*")) if _NAME.fullmatch(p.name)]
 
     def undamaged(self) -> list[Path]:
         """Return the paths of the checkpoints that are as they were written; log the others."""
         undamaged: list[Path] = []
-        for path in sorted({*self.paths(), *listed_files(self._folder)}):
+        for path in self._listed():
             if fault := find_fault(path):
                 logger.warning("%s %s. It is not averaged.", path, fault)
             else:
                 undamaged.append(path)
         return undamaged
+
+    def _listed(self) -> list[Path]:
+        """Return the paths of the checkpoints, also of missing ones; other files are left alone."""
+        listed = [p for p in listed_files(self._folder) if _NAME.fullmatch(p.name)]
+        return sorted({*self.paths(), *listed})
 
     def _remove(self, paths: Collection[Path]) -> None:
         if paths:

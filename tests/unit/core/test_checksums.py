@@ -35,6 +35,11 @@ def folder(tmp_path):
     return tmp_path
 
 
+def link_to_a_copy(path):
+    """Move a file out of its folder, and leave a link."""
+    path.symlink_to(path.rename(path.parent.parent / f"outside-{path.parent.name}-{path.name}"))
+
+
 def overwrite(path, position, content):
     with path.open("r+b") as file:
         file.seek(position)
@@ -45,6 +50,16 @@ def test_unchanged_files_have_no_faults(folder):
     assert read_json(folder / CHECKSUMS).keys() == {"small", "large"}
     assert find_faults(folder) == find_faults(folder, is_whole=False) == []
     check_files(folder)
+
+
+def test_links_out_of_the_folder_are_not_listed(tmp_path):
+    (tmp_path / "outside").touch()
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "notes").symlink_to("../outside")
+    (run / "file").touch()
+    add_checksums(run)
+    assert read_json(run / CHECKSUMS).keys() == {"file"}
 
 
 def test_folder_without_a_list_is_not_checked(tmp_path):
@@ -65,8 +80,9 @@ def test_folder_without_a_list_is_not_checked(tmp_path):
         (lambda path: (path.unlink(), os.mkfifo(path)), "is not a file"),
         (lambda path: (path.unlink(), path.symlink_to("absent")), "is missing"),
         (lambda path: (path.unlink(), path.symlink_to(path)), "cannot be read: .*links"),
+        (lambda path: link_to_a_copy(path), "is a link out of the folder"),
     ],
-    ids=["start", "longer", "empty", "missing", "folder", "pipe", "dangling", "loop"],
+    ids=["start", "longer", "empty", "missing", "folder", "pipe", "dangling", "loop", "link"],
 )
 @pytest.mark.parametrize("name", ["small", "large"])
 def test_damage_is_found_and_named(folder, name, damage, message, is_whole):
@@ -96,6 +112,16 @@ def test_all_faults_are_listed_but_ignored_ones(folder):
         find_faults(folder) == ["large is missing", "small differs from its checksum"]
     )
     assert find_faults(folder, ignored=["small"]) == ["large is missing"]
+
+
+def test_message_names_the_first_of_many_faults(folder):
+    for number in range(20):
+        (folder / f"{number:02}").touch()
+    add_checksums(folder)
+    for number in range(20):
+        (folder / f"{number:02}").unlink()
+    with pytest.raises(CheckpointError, match=r"00 is missing; .*07 is missing and 12 more\."):
+        check_files(folder)
 
 
 def test_listed_files_keep_their_checksum_when_others_are_added(folder):
@@ -159,6 +185,8 @@ def test_crash_at_any_replacement_leaves_valid_checksums(folder, monkeypatch, nu
         {"small": [{"bytes": 3, "sha256": "", "head": 5}]},
         {"../small": [{"bytes": 3, "sha256": ""}]},
         {"/dev/zero": [{"bytes": 3, "sha256": ""}]},
+        {"..": [{"bytes": 3, "sha256": ""}]},
+        {"a\0": [{"bytes": 3, "sha256": ""}]},
     ],
 )
 def test_invalid_list_is_named(folder, content):

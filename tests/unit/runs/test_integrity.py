@@ -155,6 +155,24 @@ def test_damaged_file_of_a_resumed_run_is_named(reverse_files, interrupted_at, t
         train(request)
 
 
+@pytest.mark.parametrize("name", ["averages", "tensorboard", "resume.old", "resume.part"])
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_folder_that_is_a_link_is_refused_before_training_writes_to_it(
+    reverse_files, tiny_run, tmp_path, name, is_resumed
+):
+    run = shutil.copytree(tiny_run.folder, tmp_path / "run")
+    shutil.rmtree(run / name, ignore_errors=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / ".a.part").touch()
+    (run / name).symlink_to("../mine")
+    request = replace(reverse_files.request(run), is_resumed=is_resumed, is_forced=not is_resumed)
+    request = replace(request, recipe=None, settings=()) if is_resumed else request
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)} must be a folder of the run"):
+        train(request)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [".a.part"]
+    assert (run / CONFIG).exists()
+
+
 @pytest.mark.parametrize("damage", [flip, os.unlink])
 def test_damaged_best_weights_of_a_resumed_run_are_written_again(
     reverse_files, interrupted_at, tmp_path, damage, caplog

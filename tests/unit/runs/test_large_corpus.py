@@ -11,9 +11,10 @@ from regard.data.corpus import Corpus
 from regard.data.text import readers
 from regard.data.text.readers import read_corpus, read_examples
 from regard.data.token_ids import TokenIds
+from regard.runs.fingerprint import fingerprint
 from regard.runs.folder import WEIGHTS, load_one
 from regard.runs.request import Request
-from regard.runs.train import _fingerprint, read_run_data, train
+from regard.runs.train import read_run_data, train
 from regard.tasks.generation.task import Predictor
 from regard.tasks.reading import read_pairs
 from regard.training.checkpoint import read_weights
@@ -194,14 +195,14 @@ def test_the_fingerprint_of_a_corpus_needs_no_training_example(large, file, monk
     splits = read_pairs((str(file),), (), (), config=load_recipe_data())
     monkeypatch.setattr(Corpus, "__iter__", None)
     monkeypatch.setattr(Corpus, "__getitem__", None)
-    assert _fingerprint(splits) == _fingerprint(splits) != _fingerprint(replace(splits, test=[]))
+    assert fingerprint(splits) == fingerprint(splits) != fingerprint(replace(splits, test=[]))
 
 
 def test_vocabularies_of_a_corpus_are_fitted_to_a_sample(
     large, file, tmp_path, tiny_settings, monkeypatch, caplog
 ):
     caplog.set_level("INFO")
-    monkeypatch.setattr("regard.tasks.generation.task.MAX_FITTED", 50)
+    monkeypatch.setattr("regard.tasks.generation.fields.MAX_FITTED", 50)
     train(request(file, tmp_path / "run", tiny_settings))
     assert "The tokenizers are fitted to 45 of 180 examples." in caplog.text
 

@@ -103,6 +103,24 @@ def test_file_deleted_by_the_process_before_is_locked_anew(tmp_path, monkeypatch
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("target", ["precious", "absent"])
+def test_link_in_place_of_the_lock_is_not_followed(tmp_path, target):
+    (tmp_path / "precious").write_text("text")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / LOCK).symlink_to(f"../{target}")
+    with pytest.raises(DataError, match=r"run/\.lock cannot be written: "), FolderLock(run):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"precious", "run"}
+    assert (tmp_path / "precious").read_text() == "text"
+
+
+def test_pipe_in_place_of_the_lock_is_refused(tmp_path):
+    os.mkfifo(tmp_path / LOCK)
+    with pytest.raises(DataError, match="cannot be written: "), FolderLock(tmp_path):
+        pass
+
+
 def test_file_system_without_locks_is_named(tmp_path, monkeypatch, caplog):
     def refuse(*_):
         raise OSError(95, "Operation not supported")

@@ -1,12 +1,14 @@
 """`data.batch.max_tokens=auto`: the number is found before training and kept in the run folder."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from regard.core.errors import ConfigError
 from regard.runs import max_tokens
+from regard.runs import train as training
 from regard.runs.explain import explain
 from regard.runs.folder import WEIGHTS, read_config
 from regard.runs.request import Request
@@ -71,6 +73,13 @@ def test_number_is_the_default_on_a_cpu(reverse_files, tmp_path, messages):
     train(reverse_files.request(tmp_path, *AUTO, "train.max_epochs=1"))
     assert saved_number(tmp_path) == 4096
     assert any("at most 4,096 tokens" in message for message in messages())
+
+
+def test_several_processes_need_a_number(reverse_files, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "find_processes", lambda: SimpleNamespace(num=2))
+    with pytest.raises(ConfigError, match="must be a number for several processes, .* is 'auto'"):
+        train(reverse_files.request(tmp_path / "run", *AUTO))
+    assert not (tmp_path / "run").exists()
 
 
 def test_language_models_warn_that_the_setting_has_no_effect(tmp_path, messages):

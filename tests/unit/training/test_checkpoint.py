@@ -9,8 +9,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from regard.core import tensor_files
+from regard.core.checksums import add_checksums
 from regard.core.errors import CheckpointError
-from regard.core.files import read_json
+from regard.core.files import read_json, write_json
 from regard.training.checkpoint import (
     find_training,
     load_training,
@@ -119,6 +120,14 @@ def test_file_of_a_later_version_asks_for_an_upgrade(tmp_path):
     save_file({"weight": torch.zeros(1)}, tmp_path / "a", {"format": "regard", "version": "9"})
     with pytest.raises(CheckpointError, match="was saved by format 9; this version reads 1-1. Upg"):
         read_weights(tmp_path / "a")
+
+
+@pytest.mark.parametrize("version", ["", "x", "1.0", "-1", "²", "1" * 5000, "a\nb"])
+def test_file_of_an_invalid_version_is_one_message(tmp_path, version):
+    save_file({"weight": torch.zeros(1)}, tmp_path / "a", {"version": version})
+    with pytest.raises(CheckpointError, match=r"this version reads 1-1\. Upg") as raised:
+        read_weights(tmp_path / "a")
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 500
 
 
 def test_failed_write_leaves_the_old_weights(tmp_path, monkeypatch):
@@ -358,6 +367,33 @@ def test_damaged_checkpoint_is_not_averaged(tmp_path, caplog):
     DAMAGES["zeroed"](averages.paths()[1])
     assert [path.stem[-1] for path in averages.undamaged()] == ["1", "3"]
     assert "step-000000002.safetensors differs from its checksum" in caplog.text
+
+
+def test_files_of_other_names_are_neither_averaged_nor_removed(tmp_path):
+    folder = tmp_path / "run" / "averages"
+    averages = Averages(folder, max_kept=1)
+    others = ["step-x.safetensors", "step-1.txt", "step-.safetensors", "notes"]
+    folder.mkdir(parents=True)
+    for name in others:
+        (folder / name).write_bytes(b"x")
+    add_checksums(folder)
+    (folder / "notes").write_bytes(b"y")
+    for step in (1, 2):
+        averages.keep(nn.Linear(1, 1), step)
+    averages.remove(after=1)
+    assert averages.undamaged() == averages.paths() == []
+    assert {path.name for path in folder.iterdir()} == {*others, "checksums.json"}
+
+
+def test_list_that_names_the_run_folder_removes_nothing(tmp_path):
+    folder = tmp_path / "run" / "averages"
+    Averages(folder, max_kept=1).keep(nn.Linear(1, 1), 1)
+    (tmp_path / "run" / "config.json").touch()
+    listed = read_json(folder / "checksums.json")
+    write_json(folder / "checksums.json", {**listed, "..": [{"bytes": 1, "sha256": ""}]})
+    with pytest.raises(CheckpointError, match=r"must list files of its folder"):
+        Averages(folder, max_kept=1).remove(after=0)
+    assert (tmp_path / "run" / "config.json").exists()
 
 
 def test_missing_resume_state_is_reported(tmp_path):

@@ -1,11 +1,14 @@
 """Training by several processes equals training by one."""
 
+import itertools
+import math
 import os
 import signal
 import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import torch
 from torch import nn
 
 from regard.core.errors import ConfigError, DataError, RegardError
+from regard.training import checkpoint, loop, saving
 from regard.training.distributed.joining import join_processes
 from regard.training.distributed.shares import Shares
 from regard.training.optimizers import AdamConfig, MuonConfig
@@ -127,6 +131,50 @@ def test_two_processes_train_as_one(tmp_path, parallel):
     config = replace(CONFIG, parallel=parallel)
     results = run_processes(2, train, tmp_path / "two", config)
     assert_equal_training(results, expected)
+
+
+def train_with_a_fast_clock(folder, config):
+    """Train with clocks that differ: each process alone would save at other steps."""
+    if rank() == 1:
+        loop.time = SimpleNamespace(perf_counter=lambda: 1000 * time.perf_counter())
+    return train(folder, config)
+
+
+@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
+def test_processes_agree_on_the_time_of_checkpoints(tmp_path, parallel):
+    expected = outcome(build_bench(tmp_path / "one"))
+    config = replace(CONFIG, parallel=parallel, save_every_minutes=0.02 / 60)
+    results = run_processes(2, train_with_a_fast_clock, tmp_path / "two", config)
+    assert_equal_training(results, expected)
+
+
+def train_with_nan(folder, config):
+    """Train with NaN from step 16 to 28, and with a slow disk."""
+
+    def write_slowly(run, snapshot):
+        time.sleep(0.5)
+        checkpoint.write_snapshot(run, snapshot)
+
+    saving.write_snapshot = write_slowly
+    with join_processes("cpu"):
+        bench = build_bench(folder, config)
+        compute, calls = bench.trainer._gradients._loss, itertools.count(1)
+
+        def loss(batch):
+            result = compute(batch)
+            is_bad = 16 <= next(calls) <= 28
+            return replace(result, total=result.total * math.nan) if is_bad else result
+
+        bench.trainer._gradients._loss = loss
+        return outcome(bench)
+
+
+def test_processes_return_to_the_same_checkpoint(tmp_path):
+    config = replace(CONFIG, accumulate=1, max_epochs=10, validate_every=5, log_every=4)
+    (first, *_, summary), (second, *_, other) = run_processes(2, train_with_nan, tmp_path, config)
+    assert summary.progress.num_returns == other.progress.num_returns == 1
+    assert summary.progress.step == other.progress.step == 60
+    assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
 
 
 def interrupt_second(number):
