@@ -23,7 +23,14 @@ from regard.core.config import to_dict
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json_lines, read_record, write_json
-from regard.core.records import check_record, listed, shown
+from regard.core.records import (
+    MAX_JSON,
+    MAX_JSON_LINES,
+    check_record,
+    check_run_file,
+    listed,
+    shown,
+)
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
@@ -35,6 +42,9 @@ from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import PREVIOUS, RESUME, STATES, remove_training
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
+
+MAX_BYTES = {".json": MAX_JSON, ".jsonl": MAX_JSON_LINES}
+"""Maximum sizes of files of a run, by suffix."""
 
 FORMAT = 2
 """Version of the folder's layout; increased when older versions could not read it."""
@@ -137,10 +147,18 @@ def _identify_files(folder: Path) -> set[tuple[str, int]]:
 
 def prepare_to_resume(folder: Path) -> None:
     """Check all files that a resumed training needs, and prepare for changes of the others."""
-    if not listed_files(folder):
-        add_checksums(folder)  # of an earlier version
+    if not listed_files(folder):  # of an earlier version, or of someone else
+        _check_sizes(folder)
+        add_checksums(folder)
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
     forget_checksums(folder, [TRAINING_LOG])
+
+
+def _check_sizes(folder: Path) -> None:
+    """Raise `CheckpointError` for files that are too large to be read for their checksums."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix in MAX_BYTES and path.is_file():
+            check_run_file(path, max_bytes=MAX_BYTES[path.suffix])
 
 
 def check_links(folder: Path) -> None:

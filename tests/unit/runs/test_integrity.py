@@ -21,6 +21,7 @@ from regard.runs.folder import (
     check_folder,
     initialize_folder,
     load,
+    prepare_to_resume,
     read_test_set,
 )
 from regard.runs.report import read_evaluation, write_report
@@ -217,6 +218,13 @@ def test_run_of_an_earlier_version_gets_checksums_when_resumed(
     train(request)
     names = {path.name for path in check_folder(tmp_path)}
     assert names >= WRITTEN
+
+
+@pytest.mark.parametrize("name", [CONFIG, TEST, TRAINING_LOG])
+def test_enormous_file_without_checksum_is_refused_before_it_is_read(tiny_folder, name):
+    os.truncate(tiny_folder / name, 2**42)  # sparse: it takes no space, but hours to read
+    with pytest.raises(CheckpointError, match=f"{name} must have at most"):
+        prepare_to_resume(tiny_folder)
 
 
 def test_files_of_the_user_have_no_checksum(reverse_files, tmp_path):
