@@ -31,6 +31,7 @@ from regard.core.records import (
     listed,
     shown,
 )
+from regard.core.tensor_files import open_tensors
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
@@ -39,7 +40,13 @@ from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
-from regard.training.checkpoint import PREVIOUS, RESUME, STATES, remove_training
+from regard.training.checkpoint import (
+    FORMAT_VERSION,
+    PREVIOUS,
+    RESUME,
+    STATES,
+    remove_training,
+)
 
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
@@ -159,6 +166,9 @@ def _check_sizes(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.suffix in MAX_BYTES and path.is_file():
             check_run_file(path, max_bytes=MAX_BYTES[path.suffix])
+    if (folder / WEIGHTS).is_file():
+        with open_tensors(folder / WEIGHTS, max_version=FORMAT_VERSION):
+            pass  # Its header must have the size of the file.
 
 
 def check_links(folder: Path) -> None:
