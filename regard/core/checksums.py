@@ -30,16 +30,19 @@ Entry = dict[str, Any]
 """Size and SHA-256 checksum of a file, and of its first `HEAD` bytes if it is not small."""
 
 
-def add_checksums(folder: Path, names: Iterable[str] | None = None) -> None:
+def add_checksums(
+    folder: Path, names: Iterable[str] | None = None, *, ignored: Collection[str] = ()
+) -> None:
     """List files of a folder that are not listed yet.
 
     Args:
         folder: The folder.
         names: Names of the files; if not given, all but hidden ones and links out of the folder.
+        ignored: Names of files that are not listed.
     """
     files = _read_list(folder)
     for name in sorted(_visible_files(folder) if names is None else names):
-        if name not in files:
+        if name not in files and name not in ignored:
             files[name] = [_describe(folder / name)]
     _write_list(folder, files)
 

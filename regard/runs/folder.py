@@ -156,7 +156,7 @@ def prepare_to_resume(folder: Path) -> None:
     """Check all files that a resumed training needs, and prepare for changes of the others."""
     if not listed_files(folder):  # of an earlier version, or of someone else
         _check_sizes(folder)
-        add_checksums(folder)
+        add_checksums(folder, ignored=() if _is_readable(folder / WEIGHTS) else [WEIGHTS])
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
     forget_checksums(folder, [TRAINING_LOG])
 
@@ -166,9 +166,15 @@ def _check_sizes(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.suffix in MAX_BYTES and path.is_file():
             check_run_file(path, max_bytes=MAX_BYTES[path.suffix])
-    if (folder / WEIGHTS).is_file():
-        with open_tensors(folder / WEIGHTS, max_version=FORMAT_VERSION):
-            pass  # Its header must have the size of the file.
+
+
+def _is_readable(weights: Path) -> bool:
+    """Return whether a file of weights has the size that its header implies."""
+    try:
+        with open_tensors(weights, max_version=FORMAT_VERSION):
+            return True
+    except CheckpointError:
+        return False
 
 
 def check_links(folder: Path) -> None:
@@ -378,6 +384,8 @@ def load_untrained(
     Raise `CheckpointError` if saved weights do not fit the settings.
     """
     recipe = recipe or to_recipe(read_config(folder)["recipe"])
-    saved = [folder / WEIGHTS, *sorted(folder.glob(f"resume*/{WEIGHTS}"))]
-    checks = [path for path in saved if path.exists()]
+    paths = [folder / WEIGHTS, *sorted(folder.glob(f"resume*/{WEIGHTS}"))]
+    saved = [path for path in paths if path.exists()]
+    # A damaged file is for its reader, unless there is no other to compare the settings with.
+    checks = [path for path in saved if _is_readable(path)] or saved
     return task_class(recipe).open_untrained(recipe, folder, checks=checks, device=device)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.core.checksums import find_fault, write_listed_json
+from regard.core.checksums import find_fault, listed_files, write_listed_json
 from regard.core.config import to_dict
 from regard.core.device import find_device, release_memory, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
@@ -227,6 +227,8 @@ def _forget_damaged_weights(folder: Path, trainer: Trainer) -> None:
     if path.is_dir():
         raise CheckpointError(f"{path} must be a file, but is a folder. Remove it.")
     fault = find_fault(path) if path.exists() else "is missing"
+    if not fault and path not in listed_files(folder):  # not even when training was resumed
+        fault = "is damaged"
     if fault and trainer.progress.best is not None:
         logger.warning("%s %s. The next validation writes it again.", path, fault)
         trainer.progress.best = trainer.progress.best_loss = None
