@@ -195,6 +195,8 @@ def _fault(value: Any, kind: Any, path: str) -> str:
         return "" if "" in faults else faults[0]
     if is_typeddict(kind) or is_dataclass(kind):
         return _fault_of_table(value, kind, path)
+    if origin is tuple:
+        return _fault_of_tuple(value, arguments, path)
     plain = origin or kind
     if plain is type(None):
         return "" if value is None else _must(path, "null", value)
@@ -207,6 +209,13 @@ def _fault(value: Any, kind: Any, path: str) -> str:
     elif isinstance(value, dict) and arguments:
         inner = (_fault(item, arguments[1], _join(path, key)) for key, item in value.items())
     return next(filter(None, inner), "")
+
+
+def _fault_of_tuple(value: Any, kinds: tuple[Any, ...], path: str) -> str:
+    if not isinstance(value, list) or len(value) != len(kinds):
+        return _must(path, f"a list of {len(kinds)} values", value)
+    pairs = enumerate(zip(value, kinds, strict=True))
+    return next(filter(None, (_fault(item, kind, f"{path}[{i}]") for i, (item, kind) in pairs)), "")
 
 
 def _fault_of_table(value: Any, kind: Any, path: str) -> str:

@@ -96,7 +96,7 @@ class _Row(TypedDict):
 
     source: str | list[str]
     target: str | list[str]
-    alignment: NotRequired[list[list[int]] | None]
+    alignment: NotRequired[list[tuple[int, int]] | None]
     tags: NotRequired[list[str]]
 
 

@@ -23,7 +23,7 @@ class _Result(TypedDict):
     name: str
     value: float
     signature: str
-    interval: NotRequired[list[float] | None]
+    interval: NotRequired[tuple[float, float] | None]
     detail: NotRequired[dict[str, float]]
 
 
