@@ -29,8 +29,8 @@ class KeyValueCache:
     """Keys and values of the past positions of one self-attention layer.
 
     A decoding step forks the caches of a state, and the blocks append to the forks, so a state is
-    never changed by the steps that continue it. Layout of the buffer; a cache exposes the positions
-    from `first` to `end`:
+    never changed by the steps that continue it. Layout of the buffer; a cache exposes the keys from
+    `first` to `end`:
 
         dropped | first … earlier steps … past | this step … end | free
 
@@ -40,14 +40,15 @@ class KeyValueCache:
     """
 
     max_length: int | None = None
-    """Number of positions to allocate; None = unknown, the buffer grows."""
-    prefix: tuple[Tensor, Tensor] | None = None
-    """Keys and values (B, H, S, E) prepended to the cached ones, for one step."""
+    """Number of keys to allocate; None = unknown, the buffer grows."""
+    positions: Tensor | None = None
+    """(K,), the position of each key, those of this step included; None = consecutive."""
+    num_prefix: int = 0
+    """Number of keys at the beginning that belong to a source."""
     _buffer: _Buffer | None = field(default=None, repr=False)
     _first: int = 0  # start of the visible range in the buffer
     _past: int = 0  # end of the positions of earlier steps
     _end: int = 0  # end of the visible range
-    _num_dropped: int = 0  # positions before the visible range
 
     @property
     def length(self) -> int:
@@ -55,18 +56,21 @@ class KeyValueCache:
         return self._end - self._first
 
     @property
-    def position(self) -> int:
-        """Position of the first token of this step, which is the number of tokens before it."""
-        return self._num_dropped + self._past - self._first
+    def num_past(self) -> int:
+        """Number of visible keys of earlier steps."""
+        return self._past - self._first
 
     @property
     def visible(self) -> tuple[Tensor, Tensor]:
         """The keys and values of the visible positions, (B, H, L, E) each."""
         return self._range(self._end)
 
-    def fork(self) -> "KeyValueCache":
-        """Return a cache for the next step. This cache stays unchanged."""
-        return replace(self, prefix=None, _past=self._end)
+    def fork(self, positions: Tensor | None = None) -> "KeyValueCache":
+        """Return a cache for the next step, with the positions (K,) of all keys after it.
+
+        This cache stays unchanged.
+        """
+        return replace(self, positions=positions, _past=self._end)
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write the positions of this step and return the keys and values of all positions.
@@ -84,25 +88,11 @@ class KeyValueCache:
             buffer.keys[:, :, self._past : end] = keys
             buffer.values[:, :, self._past : end] = values
             buffer.length = self._end = end
-        if self.prefix is None:
-            return self.visible
-        keys, values = (
-            torch.cat(pair, dim=2) for pair in zip(self.prefix, self.visible, strict=True)
-        )
-        return keys, values
-
-    def positions(self, device: torch.device) -> Tensor:
-        """Return the positions of all keys. Those of a prefix start at 0, too."""
-        cached = torch.arange(self.length, device=device) + self._num_dropped
-        if self.prefix is None:
-            return cached
-        return torch.cat([torch.arange(self.prefix[0].shape[2], device=device), cached])
+        return self.visible
 
     def keep_last(self, num_kept: int) -> None:
         """Drop all positions but the last `num_kept`."""
-        first = max(self._first, self._end - num_kept)
-        self._num_dropped += first - self._first
-        self._first = first
+        self._first = max(self._first, self._end - num_kept)
 
     def __getitem__(self, rows: Tensor) -> "KeyValueCache":
         """Return a copy whose row i is row `rows[i]` of this cache, without dropped positions."""
@@ -118,7 +108,7 @@ class KeyValueCache:
         """Replace the buffer by a new one with the positions of earlier steps and of this step."""
         past = () if self._buffer is None else self._range(self._past)
         chunks = [[*past[:1], keys], [*past[1:], values]]
-        num_past = self._past - self._first
+        num_past = self.num_past
         total = num_past + keys.shape[2]
         # A full target in one pass has no later steps: keep the keys without a copy.
         is_single_pass = self.max_length is None and not num_past

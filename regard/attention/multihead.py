@@ -192,14 +192,17 @@ class SelfAttention(MultiHeadAttention):
         Returns:
             The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
-        first = 0 if cache is None else cache.position
-        positions = torch.arange(first, first + states.shape[1], device=states.device)
+        length = states.shape[1]
+        positions = None if cache is None else cache.positions
+        if positions is None:
+            num_past = 0 if cache is None else cache.num_past
+            positions = torch.arange(num_past + length, device=states.device)
         maps = (self.query_map, self.key_map, self.value_map)
         queries, keys, values = apply_jointly(maps, states)
-        queries, keys = self.split_heads(queries, positions), self.split_heads(keys, positions)
+        queries, keys = (self.split_heads(part, positions[-length:]) for part in (queries, keys))
         key_value = keys, self.split_heads(values)
         if cache is not None:
-            key_value, positions = cache.append(*key_value), cache.positions(states.device)
+            key_value = cache.append(*key_value)
         return self.attend(
             queries, key_value, mask=mask, is_causal=is_causal, key_positions=positions
         )

@@ -1,9 +1,10 @@
-"""Linear maps, on a CPU by oneDNN where that is faster than torch's own product."""
+"""Linear maps: on a CPU by oneDNN where that is faster than torch's own product; packed weights."""
 
 import functools
 import platform
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -122,3 +123,86 @@ def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
     if gradient.shape[1] <= inputs.shape[1]:
         return multiply(gradient.t(), inputs.t())
     return multiply(inputs.t(), gradient.t()).t()
+
+
+Product: TypeAlias = Callable[[Tensor], Tensor]
+"""Linear map of float32 inputs (..., D) to float32 outputs (..., E)."""
+
+MIN_PACKED = 1 << 20
+"""Elements of a float32 weight from which oneDNN's layout saves more than its call costs."""
+
+
+def fp32_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """Return the product with a float32 weight (E, D); a large one is in the layout of oneDNN."""
+    if weight.numel() < MIN_PACKED or not has_onednn():
+        return lambda inputs: linear(inputs, weight, bias)
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+    return lambda inputs: _multiply(inputs, packed, bias)
+
+
+def bf16_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """Return the product with a weight (E, D) and inputs in bf16, summed in float32."""
+    half_bias = None if bias is None else bias.detach().bfloat16()
+    half = weight.detach().bfloat16()
+    if not has_onednn():
+        return lambda inputs: torch_linear(inputs.bfloat16(), half, half_bias).float()
+    packed = torch.ops.mkldnn._reorder_linear_weight(half)
+    return lambda inputs: _multiply(inputs.bfloat16(), packed, half_bias).float()
+
+
+class Int8Product:
+    """Product with a weight in 8-bit integers, one scale per output.
+
+    Inputs are quantised with one scale per row, so a row does not depend on the others.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        weight = weight.detach().float()
+        self.scales = _scales(weight)[:, 0]
+        quantised = (weight / self.scales[:, None]).round().to(torch.int8)
+        self.zeros = torch.zeros(len(weight), dtype=torch.long)
+        self.bias = None if bias is None else bias.detach().float()
+        # The second argument is the expected shape of the inputs; any other works too.
+        self.packed = torch.ops.onednn.qlinear_prepack(quantised, None)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map (..., D) to (..., E)."""
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        scales = _scales(rows)
+        outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
+            (rows / scales).round_().to(torch.int8),
+            1.0,
+            0,
+            self.packed,
+            self.scales,
+            self.zeros,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        outputs.mul_(scales)
+        if self.bias is not None:
+            outputs.add_(self.bias)
+        return outputs.view(*inputs.shape[:-1], -1)
+
+
+def _scales(rows: Tensor) -> Tensor:
+    """Return the scale (N, 1) of each row (N, D), at which its largest value is 127."""
+    return rows.abs().amax(1, keepdim=True).clamp_(min=1e-8) / 127
+
+
+def _multiply(inputs: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, packed, bias, "none", [], "")
+    return outputs
+
+
+PRODUCTS: dict[str, Callable[[Tensor, Tensor | None], Product]] = {
+    "fp32": fp32_product,
+    "bf16": bf16_product,
+    "int8": Int8Product,
+}
+"""Products by precision."""

@@ -5,12 +5,12 @@ CPU.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from regard.core.linear import linear
+from regard.core.linear import Product, linear
 
 M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")
@@ -48,6 +48,38 @@ class Linear(Module, nn.Linear):
         return linear(input, self.weight, self.bias)
 
 
+class PackedLinear(Module):
+    """Linear layer for inference, whose weight is converted once.
+
+    Args:
+        layer: The layer; its parameters are shared, not copied.
+        build: A value of `PRODUCTS`.
+    """
+
+    def __init__(
+        self, layer: nn.Linear, build: "Callable[[Tensor, Tensor | None], Product]"
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = layer.in_features, layer.out_features
+        self.weight, self.bias = layer.weight, layer.bias
+        self._build = build
+        self._product = build(layer.weight, layer.bias)
+        self._joint: dict[int, Product] = {}
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (..., D) to (..., E)."""
+        return self._product(input)
+
+    def apply_jointly(self, layers: "Sequence[PackedLinear]", inputs: Tensor) -> Tensor:
+        """Apply this layer and the others of `layers` by one product; return (..., sum of E)."""
+        product = self._joint.get(len(layers))
+        if product is None:
+            weight = torch.cat([layer.weight for layer in layers])
+            bias = None if self.bias is None else torch.cat([layer.bias for layer in layers])
+            product = self._joint[len(layers)] = self._build(weight, bias)
+        return product(inputs)
+
+
 if TYPE_CHECKING:
 
     class Embedding(Module, nn.Embedding):
@@ -63,14 +95,20 @@ MIN_JOINT_ROWS = 512
 """With fewer rows, the concatenation of the weights takes longer than it saves."""
 
 
-def apply_jointly(layers: "Sequence[Linear]", inputs: Tensor) -> tuple[Tensor, ...]:
+def apply_jointly(
+    layers: "Sequence[Linear] | Sequence[PackedLinear]", inputs: Tensor
+) -> tuple[Tensor, ...]:
     """Apply linear layers to the same inputs (..., D), by one matrix product if rows are many.
 
     The layers keep their own parameters, so that checkpoints do not depend on it.
     """
-    if inputs.shape[:-1].numel() < MIN_JOINT_ROWS:
+    first = layers[0]
+    if isinstance(first, PackedLinear):
+        outputs = first.apply_jointly(cast("Sequence[PackedLinear]", layers), inputs)
+    elif inputs.shape[:-1].numel() < MIN_JOINT_ROWS:
         return tuple(layer(inputs) for layer in layers)
-    weight = torch.cat([layer.weight for layer in layers])
-    bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
-    outputs = linear(inputs, weight, bias)
+    else:
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = None if first.bias is None else torch.cat([layer.bias for layer in layers])
+        outputs = linear(inputs, weight, bias)
     return torch.split(outputs, [layer.out_features for layer in layers], dim=-1)

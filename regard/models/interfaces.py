@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from regard.attention.cache import KeyValueCache
+from regard.attention.beam_cache import BeamCache
 from regard.core.module import Embedding, Linear, Module
 
-Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
+Nested: TypeAlias = "Tensor | BeamCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
 """Tensors and caches in any arrangement of tuples, lists and dicts."""
 
 N = TypeVar("N")
@@ -157,7 +157,7 @@ class Decoder(Module, ABC):
 
 def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
     """Apply `change` to every tensor and every cache of a `Nested`."""
-    if isinstance(nested, Tensor | KeyValueCache):
+    if isinstance(nested, Tensor | BeamCache):
         return change(nested)
     if isinstance(nested, dict):
         return {key: map_tensors(value, change) for key, value in nested.items()}
@@ -165,8 +165,26 @@ def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def reorder(state: State, rows: Tensor) -> State:
-    """Return a state whose hypothesis i is hypothesis `rows[i]` of the given state."""
-    return State(state.per_source, map_tensors(state.per_hypothesis, lambda part: part[rows]))
+    """Return a state whose hypothesis i is hypothesis `rows[i]` of the same sentence."""
+
+    def select(part: Tensor | BeamCache) -> Tensor | BeamCache:
+        return part.reorder(rows) if isinstance(part, BeamCache) else part[rows]
+
+    return State(state.per_source, map_tensors(state.per_hypothesis, select))
+
+
+def select_sentences(state: State, sentences: Tensor, *, beams: int) -> State:
+    """Return the state of some sentences, (B,), each with its `beams` hypotheses."""
+    first = sentences[:, None] * beams
+    rows = (first + torch.arange(beams, device=sentences.device)).flatten()
+
+    def select(part: Tensor | BeamCache) -> Tensor | BeamCache:
+        return part.select(sentences) if isinstance(part, BeamCache) else part[rows]
+
+    return State(
+        map_tensors(state.per_source, lambda part: part[sentences]),
+        map_tensors(state.per_hypothesis, select),
+    )
 
 
 def repeat_rows(nested: N, times: int) -> N:

@@ -1,14 +1,13 @@
 """Autoregressive language models: transformer and recurrent."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from torch import Tensor
 
 from regard.attention.attend import at_least_float32
-from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal_window_mask
 from regard.core.config import NonNegative
 from regard.core.dropout import Dropout
@@ -87,33 +86,34 @@ class TransformerLanguageModel(PositionedStack, LanguageModel):
         """Return the state before the first token of `batch` texts."""
         if self.window and max_length is not None:
             max_length = min(max_length, 2 * self.window)
-        return State(per_source={}, per_hypothesis=self.blocks.new_caches(max_length))
+        cache = self.blocks.new_cache(beams=beams, max_length=max_length)
+        return State(per_source={}, per_hypothesis=cache)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
-        caches = [cache.fork() for cache in state.per_hypothesis]
-        logits = self._run(tokens, caches)
-        # Fork again: a checkpointed block appends to its cache once more in the backward pass.
-        next_caches = [cache.fork() for cache in caches]
+        cache = state.per_hypothesis.fork(tokens.shape[1], tokens.device, window=self.window)
+        states = cache.by_sentence(self._embed(tokens, first=state.per_hypothesis.length))
+        states = self.blocks(
+            states, mask=cache.mask, is_causal=cache.mask is None, caches=cache.caches
+        )
+        logits = self.output(self.norm(states)).view(*tokens.shape, -1)
         if self.window:
-            for cache in next_caches:
-                cache.keep_last(self.window - 1)
-        return logits, State({}, next_caches)
+            cache = cache.keep_last(self.window - 1)
+        return logits, State({}, cache)
 
     def forward(self, tokens: Tensor) -> Output:
         """Process full texts, token ids (B, T), in parallel."""
-        return Output(self._run(tokens))
+        mask, length = None, tokens.shape[1]
+        if 0 < self.window < length:
+            mask = causal_window_mask(length, length, window=self.window, device=tokens.device)[
+                None
+            ]
+        states = self.blocks(self._embed(tokens), mask=mask, is_causal=True)
+        return Output(self.output(self.norm(states)))
 
-    def _run(self, tokens: Tensor, caches: Sequence[KeyValueCache] | None = None) -> Tensor:
-        first, num_past = (caches[0].position, caches[0].length) if caches else (0, 0)
-        states = self.embed(self.embedding(tokens) * self.scale, first=first)  # (B·W, T, D)
-        mask, num_keys = None, num_past + tokens.shape[1]
-        if 0 < self.window < num_keys:
-            mask = causal_window_mask(
-                tokens.shape[1], num_keys, window=self.window, device=tokens.device
-            )[None]
-        states = self.blocks(states, mask=mask, is_causal=True, caches=caches)
-        return self.output(self.norm(states))
+    def _embed(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """Embed tokens (B·W, T) at positions from `first` on, (B·W, T, D)."""
+        return self.embed(self.embedding(tokens) * self.scale, first=first)
 
 
 @dataclass(frozen=True, kw_only=True)

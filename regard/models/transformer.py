@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
+from regard.attention.beam_cache import BeamCache
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
@@ -20,7 +21,6 @@ from regard.core.config import (
 from regard.core.dropout import Dropout
 from regard.core.module import Module, apply_jointly
 from regard.core.tables import pick
-from regard.models.interfaces import by_sentence
 from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
 
 
@@ -155,11 +155,11 @@ class TransformerBlock(Module):
         memory: Tensor | KeyValue | None = None,
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Map states (B·W, T, D) to states of the same shape.
+        """Map states (B, T, D) to states of the same shape.
 
         Args:
-            states: (B·W, T, D).
-            mask: (B·W, T, K) or broadcastable, True = may attend; None = all.
+            states: (B, T, D); in search, T positions are those of all beams of a sentence.
+            mask: (B, T, K) or broadcastable, True = may attend; None = all.
             is_causal: Whether a position attends to itself and earlier positions only.
             cache: Key-value cache for incremental decoding; the new positions are appended.
             memory: (B, S, D), or its projected keys and values.
@@ -171,10 +171,7 @@ class TransformerBlock(Module):
 
         def attend_cross(inputs: Tensor) -> Tensor:
             assert memory is not None and memory_mask is not None
-            # The beams of a sentence are additional queries, so its keys are not copied.
-            queries = by_sentence(inputs, memory_mask.shape[0])
-            context, _ = self.cross_attention(queries, memory, mask=memory_mask[:, None])
-            return context.reshape(inputs.shape)
+            return self.cross_attention(inputs, memory, mask=memory_mask[:, None])[0]
 
         states = self.self_residual(states, attend_self)
         if memory is not None:
@@ -204,10 +201,10 @@ class TransformerStack(Module, nn.ModuleList):
         memory: Tensor | list[KeyValue] | None = None,
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Map states (B·W, T, D) to states of the same shape.
+        """Map states (B, T, D) to states of the same shape.
 
         Args:
-            states: (B·W, T, D).
+            states: (B, T, D).
             mask: As in `TransformerBlock.forward`.
             is_causal: Whether a position attends to itself and earlier positions only.
             caches: One per block for incremental decoding; the states are then the new positions.
@@ -226,9 +223,9 @@ class TransformerStack(Module, nn.ModuleList):
                 )
         return states
 
-    def new_caches(self, max_length: int | None = None) -> list[KeyValueCache]:
-        """Return an empty key-value cache for each block, with capacity `max_length` if given."""
-        return [KeyValueCache(max_length) for _ in self]
+    def new_cache(self, *, beams: int = 1, max_length: int | None = None) -> BeamCache:
+        """Return empty key-value caches of all blocks. Arguments as in `BeamCache.allocate`."""
+        return BeamCache.allocate(len(self), beams=beams, max_length=max_length)
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
         """Project a memory (B, S, D) to the cross-attention keys and values of each block."""

@@ -1,19 +1,17 @@
 """Decoder-only model: source and target are one sequence of a causal language model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from regard.attention.beam_cache import BeamCache
 from regard.attention.cache import KeyValueCache
-from regard.attention.masks import causal_mask
-from regard.attention.multihead import KeyValue, SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.core.config import NonNegativeFloat
 from regard.core.module import Embedding, Linear
-from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
+from regard.models.interfaces import Decoder, Memory, Output, State
 from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
@@ -49,17 +47,17 @@ class PrefixAttention(SelfAttention):
 
         Args:
             states: (B, Q, D).
-            mask: (B, Q, K) or broadcastable, True = may attend.
+            mask: (B, Q, K) or broadcastable, True = may attend; it is given for targets only.
             is_causal: Whether a position attends to itself and earlier positions only.
-            cache: Key-value cache; its prefix holds the keys and values of the source.
+            cache: Key-value cache, which begins with the source.
 
         Returns:
             The output (B, Q, D), and the weights on the source (B, H, Q, S) or None.
         """
         output, weights = super().forward(states, mask=mask, is_causal=is_causal, cache=cache)
-        if weights is None or cache is None or cache.prefix is None:
+        if weights is None or cache is None or not cache.num_prefix:
             return output, None
-        return output, weights[..., : cache.prefix[0].shape[2]]
+        return output, weights[..., : cache.num_prefix]
 
 
 class PrefixDecoder(PositionedStack, Decoder):
@@ -85,55 +83,39 @@ class PrefixDecoder(PositionedStack, Decoder):
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Encode the source and return the state before the first token of the target."""
-        _, source = self._encode_source(memory)
-        per_source = {"source": source, "mask": memory.mask}
-        return State(per_source, per_hypothesis=self.blocks.new_caches(max_length))
+        _, cache = self._encode_source(memory, beams=beams, max_length=max_length)
+        return State({}, cache)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
-        caches = [cache.fork() for cache in state.per_hypothesis]
-        source, mask = state.per_source["source"], state.per_source["mask"]
-        logits = self._run(tokens, source, mask=mask, caches=caches)
-        return logits, State(state.per_source, [cache.fork() for cache in caches])
+        first = state.per_hypothesis.length
+        cache = state.per_hypothesis.fork(tokens.shape[1], tokens.device)
+        embedded = self.embedding(tokens) * self.scale
+        states = cache.by_sentence(self._embed_segment(embedded, segment=1, first=first))
+        states = self.blocks(states, mask=cache.mask, caches=cache.caches)
+        return self.output(self.norm(states)).view(*tokens.shape, -1), State({}, cache)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Process full targets, token ids (B, T) from the start token on, in parallel."""
-        states, source = self._encode_source(memory)
-        logits = self._run(targets, source, mask=memory.mask, caches=self.blocks.new_caches())
+        states, cache = self._encode_source(memory)
+        logits, _ = self.step(targets, State({}, cache))
         if not self.source_weight:
             return Output(logits)
         return Output(logits, {"source": self.source_weight * self._source_loss(states, memory)})
 
-    def _encode_source(self, memory: Memory) -> tuple[Tensor, list[KeyValue]]:
-        """Return the last states of the source (B, S, D), and its keys and values per block.
+    def _encode_source(
+        self, memory: Memory, *, beams: int = 1, max_length: int | None = None
+    ) -> tuple[Tensor, BeamCache]:
+        """Return the last states of the source (B, S, D), and caches with the source as a prefix.
 
         Padding is at the end, so with the causal mask no real position attends to it.
         """
-        caches = self.blocks.new_caches()
+        num_source = memory.states.shape[1]
+        capacity = None if max_length is None else num_source + beams * max_length
+        cache = self.blocks.new_cache(max_length=capacity).fork(num_source, memory.states.device)
         embedded = self._embed_segment(self.source_map(memory.states), segment=0)
-        states = self.blocks(embedded, is_causal=True, caches=caches)
-        return states, [cache.visible for cache in caches]
-
-    def _run(
-        self,
-        tokens: Tensor,
-        source: list[KeyValue],
-        *,
-        mask: Tensor,
-        caches: Sequence[KeyValueCache],
-    ) -> Tensor:
-        beams, num_tokens = len(tokens) // len(mask), tokens.shape[1]
-        for cache, key_value in zip(caches, source, strict=True):
-            cache.prefix = repeat_rows(key_value, beams)
-        first = caches[0].position
-        causal = causal_mask(num_tokens, first + num_tokens, tokens.device).expand(
-            len(tokens), -1, -1
-        )
-        source_mask = repeat_rows(mask, beams)[:, None].expand(-1, num_tokens, -1)  # (B·W, T, S)
-        embedded = self.embedding(tokens) * self.scale
-        states = self._embed_segment(embedded, segment=1, first=first)
-        states = self.blocks(states, mask=torch.cat([source_mask, causal], dim=2), caches=caches)
-        return self.output(self.norm(states))
+        states = self.blocks(embedded, is_causal=True, caches=cache.caches)
+        return states, cache.with_prefix(memory.mask, beams=beams)
 
     def _embed_segment(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
         """Add segment and position embeddings to (B, L, D); the first position is `first`."""

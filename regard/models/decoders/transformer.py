@@ -1,13 +1,10 @@
 """Transformer decoder: causal self-attention and cross-attention to the source."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
 
-from regard.attention.cache import KeyValueCache
-from regard.attention.multihead import KeyValue
 from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State
 from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
@@ -37,28 +34,30 @@ class TransformerDecoder(PositionedStack, Decoder):
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses per sentence."""
         per_source = {"memory": self.blocks.project_memory(memory.states), "mask": memory.mask}
-        return State(per_source, per_hypothesis=self.blocks.new_caches(max_length))
+        return State(per_source, self.blocks.new_cache(beams=beams, max_length=max_length))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
-        caches = [cache.fork() for cache in state.per_hypothesis]
-        source = state.per_source
-        logits = self._run(tokens, source["memory"], mask=source["mask"], caches=caches)
-        return logits, State(source, caches)
+        cache = state.per_hypothesis.fork(tokens.shape[1], tokens.device)
+        states = self._embed(tokens, first=state.per_hypothesis.length)
+        states = self.blocks(
+            cache.by_sentence(states),
+            mask=cache.mask,
+            is_causal=cache.mask is None,
+            caches=cache.caches,
+            memory=state.per_source["memory"],
+            memory_mask=state.per_source["mask"],
+        )
+        logits = self.output(self.norm(states))
+        return logits.view(*tokens.shape, -1), State(state.per_source, cache)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Process full targets, token ids (B, T) from the start token on, in parallel."""
-        return Output(self._run(targets, memory.states, mask=memory.mask))
+        states = self.blocks(
+            self._embed(targets), is_causal=True, memory=memory.states, memory_mask=memory.mask
+        )
+        return Output(self.output(self.norm(states)))
 
-    def _run(
-        self,
-        tokens: Tensor,
-        memory: Tensor | list[KeyValue],
-        *,
-        mask: Tensor,
-        caches: Sequence[KeyValueCache] | None = None,
-    ) -> Tensor:
-        first = caches[0].position if caches else 0
-        states = self.embed(self.embedding(tokens) * self.scale, first=first)  # (B·W, T, D)
-        states = self.blocks(states, is_causal=True, caches=caches, memory=memory, memory_mask=mask)
-        return self.output(self.norm(states))
+    def _embed(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """Embed tokens (B·W, T) at positions from `first` on, (B·W, T, D)."""
+        return self.embed(self.embedding(tokens) * self.scale, first=first)

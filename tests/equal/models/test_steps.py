@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.attention.cache import KeyValueCache
+from regard.attention.beam_cache import BeamCache
 from regard.models.interfaces import map_tensors, reorder
 from tests.fixtures.variants import ATTENTION, FORMS, MODELS, TRANSFORMERS
 
@@ -44,11 +44,16 @@ def test_every_beam_of_a_sentence_has_the_logits_of_the_sentence(model, memory, 
 
 
 def tensors(nested):
-    """Return all tensors of a state; of a cache, those of the positions in use."""
+    """Return all tensors of a state; of caches, those of the slots in use."""
     found = []
 
     def add(part):
-        found.extend(part.visible if isinstance(part, KeyValueCache) else [part])
+        if isinstance(part, BeamCache):
+            found.extend(
+                tensor for cache in part.caches if cache.length for tensor in cache.visible
+            )
+        else:
+            found.append(part)
         return part
 
     map_tensors(nested, add)

@@ -32,7 +32,7 @@ def shows(cache, keys, values):
 def test_cache_returns_all_appended_positions(max_length):
     cache, expected = read(KeyValueCache(max_length), 2, 1, 1, 2)
     assert shows(cache, *expected)
-    assert (cache.length, cache.fork().position) == (6, 6)
+    assert (cache.length, cache.fork().num_past) == (6, 6)
 
 
 @torch.no_grad()
@@ -94,19 +94,19 @@ def test_appending_again_replaces_the_step():
     cache.append(*first)
     cache.append(*second)
     assert shows(cache, torch.cat([keys, second[0]], 2), torch.cat([values, second[1]], 2))
-    assert cache.position == 2
+    assert cache.num_past == 2
 
 
 @pytest.mark.parametrize("max_length", [None, 8])
 @torch.no_grad()
-def test_dropped_positions_are_counted_but_not_returned(max_length):
+def test_dropped_positions_are_not_returned(max_length):
     cache, chunks = KeyValueCache(max_length), []
     for _ in range(30):
         cache, (keys, _) = read(cache, 1)
         cache.keep_last(4)
         chunks.append(keys)
     assert torch.equal(cache.visible[0], torch.cat(chunks[-4:], dim=2))
-    assert (cache.length, cache.fork().position) == (4, 30)
+    assert (cache.length, cache.fork().num_past) == (4, 4)
     assert cache._buffer.keys.shape[2] <= 10
 
 

@@ -47,8 +47,8 @@ def test_text_longer_than_learned_positions_is_refused():
 def test_window_limits_the_size_of_the_caches():
     model, tokens = build(positions="rotary", window=3), torch.randint(11, (2, 9))
     _, state = model.step(tokens, model.start(2))
-    cache = state.per_hypothesis[0].fork()
-    assert (cache.length, cache.position) == (2, 9)
+    cache = state.per_hypothesis
+    assert (cache.caches[0].length, cache.length) == (2, 9)
 
 
 def test_tokens_outside_the_window_have_no_effect():

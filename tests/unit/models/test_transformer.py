@@ -114,7 +114,7 @@ def test_block_appends_its_positions_to_the_cache():
 
 def test_projected_memory_equals_memory():
     stack = build_stack(TINY, build_positions(TINY, is_causal=True), memory_dim=6).eval()
-    states, memory = torch.randn(4, 3, 8), torch.randn(2, 5, 6)
+    states, memory = torch.randn(2, 3, 8), torch.randn(2, 5, 6)
     mask = torch.arange(5) < torch.tensor([5, 2])[:, None]
     projected = stack(states, memory=stack.project_memory(memory), memory_mask=mask)
     assert torch.equal(projected, stack(states, memory=memory, memory_mask=mask))

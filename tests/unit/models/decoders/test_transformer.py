@@ -91,7 +91,7 @@ def test_source_keys_are_projected_once_per_sentence(memory):
     state = build_decoder(num_key_heads=2).start(memory, beams=4)
     for key_value in state.per_source["memory"]:
         assert [part.shape for part in key_value] == [(3, 2, 5, 2)] * 2
-    assert [cache.length for cache in state.per_hypothesis] == [0, 0]
+    assert [cache.length for cache in state.per_hypothesis.caches] == [0, 0]
 
 
 def test_target_longer_than_the_learned_positions_is_an_error(memory, targets):

@@ -1,0 +1,49 @@
+"""Copies of models for inference, with weights packed once in a chosen precision."""
+
+import copy
+from typing import Literal, TypeVar
+
+import torch
+from torch import nn
+
+from regard.core.errors import ConfigError
+from regard.core.linear import PRODUCTS
+from regard.core.module import Linear, PackedLinear
+
+M = TypeVar("M", bound=nn.Module)
+
+SearchPrecision = Literal["fp32", "bf16", "int8"]
+
+
+@torch.no_grad()
+def pack(model: M, precision: SearchPrecision) -> M:
+    """Return a copy of a model for inference in a precision, in eval mode.
+
+    On a CPU, linear layers multiply in this precision, and everything else is computed in float32.
+    Parameters are shared with the model, so the copy is outdated when they change. On a GPU, `bf16`
+    converts the whole model, and `fp32` is the model itself.
+
+    Args:
+        model: The model.
+        precision: The precision of matrix products.
+    """
+    device = next(model.parameters()).device
+    if device.type != "cpu":
+        return _convert(model, precision)
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    packed = copy.deepcopy(model, shared).eval()
+    parents = [module for module in packed.modules() if not isinstance(module, PackedLinear)]
+    for parent in parents:
+        for name, child in parent.named_children():
+            if type(child) is Linear:
+                setattr(parent, name, PackedLinear(child, PRODUCTS[precision]))
+    return packed
+
+
+def _convert(model: M, precision: SearchPrecision) -> M:
+    """Return a model on a GPU in a precision."""
+    if precision == "int8":
+        raise ConfigError(
+            "`search.precision` must be one of 'auto', 'fp32', 'bf16' on a GPU, but is 'int8'."
+        )
+    return model if precision == "fp32" else copy.deepcopy(model).eval().bfloat16()

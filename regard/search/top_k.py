@@ -1,0 +1,53 @@
+"""The most likely continuations of the beams of each sentence."""
+
+import torch
+from torch import Tensor
+
+BLOCK = 64
+"""Tokens of a block of the vocabulary."""
+MIN_BLOCKS = 16
+"""Blocks per selected token from which the selection in two steps is faster."""
+
+
+def top_continuations(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the log-probabilities (B, K) of the best continuations and their indices in W·V.
+
+    The selection is exact, in two steps for a large vocabulary: the k best continuations are in the
+    k blocks of tokens with the largest maxima, so only these blocks are searched. The sums of all
+    W·V continuations are not computed.
+
+    Args:
+        totals: (B, W) log-probability of each beam; -inf = no hypothesis.
+        log_probs: (B·W, V) log-probabilities of the next token.
+        k: Number of continuations.
+    """
+    batch, beams = totals.shape
+    vocab = log_probs.shape[1]
+    k = min(k, beams * vocab)
+    if vocab < MIN_BLOCKS * BLOCK or vocab * beams < MIN_BLOCKS * BLOCK * k:
+        sums = (totals.flatten()[:, None] + log_probs).view(batch, -1)  # (B, W·V)
+        return sums.topk(k, dim=1)
+    maxima = _block_maxima(log_probs)  # (B·W, N)
+    num_blocks = maxima.shape[1]
+    sums = (totals.flatten()[:, None] + maxima).view(batch, -1)  # (B, W·N)
+    blocks = sums.topk(k, dim=1).indices  # (B, K)
+    rows, columns = blocks // num_blocks, blocks % num_blocks
+    tokens = columns[..., None] * BLOCK + torch.arange(BLOCK, device=blocks.device)
+    indices = (rows[..., None] * vocab + tokens.clamp(max=vocab - 1)).flatten(1)
+    values = log_probs.view(batch, -1).gather(1, indices) + totals.gather(
+        1, rows
+    ).repeat_interleave(BLOCK, dim=1)
+    values = values.masked_fill((tokens >= vocab).flatten(1), -torch.inf)
+    best, chosen = values.topk(k, dim=1)
+    return best, indices.gather(1, chosen)
+
+
+def _block_maxima(log_probs: Tensor) -> Tensor:
+    """Return the maximum of each block of tokens: (N, V) → (N, V / 64), rounded up."""
+    vocab = log_probs.shape[1]
+    whole = vocab // BLOCK * BLOCK
+    maxima = log_probs[:, :whole].view(len(log_probs), -1, BLOCK).amax(-1)
+    if whole == vocab:
+        return maxima
+    rest = log_probs[:, whole:].amax(-1, keepdim=True)
+    return torch.cat([maxima, rest], dim=1)
