@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from regard.cli.options import (
     Run,
     SearchSeed,
 )
-from regard.cli.output import output_to, print_json
+from regard.cli.output import print_json
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ def predict(
     ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
+    resume: Annotated[
+        bool,
+        Option("--resume", help="Continue the predictions of an interrupted command in --out."),
+    ] = False,
     seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
@@ -70,20 +75,28 @@ def predict(
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     With several processes (`torchrun -m regard predict`), each predicts a part of the file, and
     --out names the file for all predictions.
+    With --resume, a command that was killed or stopped continues where it ended, with the same
+    arguments; until the end, predictions are in OUT.part.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
+    from regard.data.text.lines import watching_position
     from regard.runs.folder import load
+    from regard.runs.prediction.output import PartialOutput, check_resumed, describe_settings
     from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
+    from regard.runs.prediction.progress import SourceCounter
     from regard.runs.prediction.shares import check_shared, predict_shares
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import is_text, read_argument, takes_text
     from regard.training.distributed.joining import join_processes
+    from regard.training.signals import Interrupts
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     with join_processes(device) as processes:
         task = load(run, device)
         has_images = isinstance(task, GeneratesImages)
+        if resume:
+            check_resumed(out, has_images=has_images, num_processes=processes.num)
         options = PredictOptions(
             beams=beam,
             num_best=nbest,
@@ -100,14 +113,16 @@ def predict(
             logger.info("Reading standard input, one source per line; Ctrl-D ends.")
         (source,) = sources or ["-"]
         shared_out = check_shared(task, source, out) if processes.num > 1 else None
-        texts = read_argument(
-            source, task.recipe, labels=task.label_names, columns=split_columns(columns)
-        )
+        with watching_position() as position:
+            texts = read_argument(
+                source, task.recipe, labels=task.label_names, columns=split_columns(columns)
+            )
+        is_lines = takes_text(task.recipe)
         print_results = partial(
             _print,
             as_json=as_json,
             has_rows=nbest > 1,
-            keeps_lines=takes_text(task.recipe) and is_text(source),
+            keeps_lines=is_lines and is_text(source),
         )
         if shared_out is not None:
             predict = partial(_predict_group, pipeline, print_results)
@@ -115,9 +130,30 @@ def predict(
             if processes.is_first:
                 print(shared_out)
             return
-        results = pipeline(texts, is_live=source == "-")
-        with output_to(None if has_images else out):
-            print_results(results)
+        is_shown = out is not None or not sys.stdout.isatty()
+        counter = SourceCounter("lines" if is_lines else "sources", position.fraction)
+        predict_groups = partial(
+            pipeline.predict_groups,
+            is_live=source == "-",
+            # At a terminal, a progress line that stays would mix with predictions or typed text.
+            counter=counter if is_shown and not (source == "-" and is_terminal()) else None,
+        )
+        with Interrupts() as interrupts, counter:
+            if out is None or has_images:
+                print_results(chain.from_iterable(predict_groups(texts)))
+                return
+            settings = describe_settings(pipeline, filter(None, (run, rerank)))
+            settings["--json"] = as_json
+            with PartialOutput(out, settings, is_resumed=resume) as output:
+                remaining = output.skip(texts)
+                counter.start(output.num_done)
+                for group in predict_groups(remaining, num_before=output.num_done):
+                    with interrupts.deferred(), redirect_stdout(output.file):
+                        print_results(group, first=output.num_done + 1)
+                        output.add(result.source for result in group)
+                with interrupts.deferred():
+                    output.finish()
+        print(out)
 
 
 def _predict_group(
