@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,10 +85,10 @@ def predict(
     from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
     from regard.runs.prediction.progress import SourceCounter
     from regard.runs.prediction.shares import check_shared, predict_shares
+    from regard.runs.prediction.writing import print_predictions, write_predictions
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import is_text, read_argument, takes_text
     from regard.training.distributed.joining import join_processes
-    from regard.training.signals import Interrupts
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     with join_processes(device) as processes:
@@ -130,29 +129,22 @@ def predict(
             if processes.is_first:
                 print(shared_out)
             return
-        is_shown = out is not None or not sys.stdout.isatty()
+        out_file = None if has_images else out
+        # At a terminal, a progress line that stays would mix with predictions or typed text.
+        is_mixed = out_file is None and sys.stdout.isatty()
         counter = SourceCounter("lines" if is_lines else "sources", position.fraction)
         predict_groups = partial(
             pipeline.predict_groups,
             is_live=source == "-",
-            # At a terminal, a progress line that stays would mix with predictions or typed text.
-            counter=counter if is_shown and not (source == "-" and is_terminal()) else None,
+            counter=None if is_mixed or (source == "-" and is_terminal()) else counter,
         )
-        with Interrupts() as interrupts, counter:
-            if out is None or has_images:
-                print_results(chain.from_iterable(predict_groups(texts)))
+        with counter:
+            if out_file is None:
+                print_predictions(predict_groups(texts), print_results)
                 return
             settings = describe_settings(pipeline, filter(None, (run, rerank)))
-            settings["--json"] = as_json
-            with PartialOutput(out, settings, is_resumed=resume) as output:
-                remaining = output.skip(texts)
-                counter.start(output.num_done)
-                for group in predict_groups(remaining, num_before=output.num_done):
-                    with interrupts.deferred(), redirect_stdout(output.file):
-                        print_results(group, first=output.num_done + 1)
-                        output.add(result.source for result in group)
-                with interrupts.deferred():
-                    output.finish()
+            output = PartialOutput(out_file, {**settings, "--json": as_json}, is_resumed=resume)
+            write_predictions(predict_groups, texts, output=output, print_results=print_results)
         print(out)
 
 

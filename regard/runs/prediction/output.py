@@ -1,6 +1,7 @@
 """Predictions in a file that a later command can continue after an interruption."""
 
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -185,7 +186,7 @@ class PartialOutput:
         self._file = None
         self._part.replace(self._out)
         sync_folder(self._out.parent)
-        self._state_path.unlink()
+        self._remove_state()
 
     def _hash(self, source: str) -> None:
         self._digest.update(source.encode("utf-8", errors="surrogatepass") + b"\n")
@@ -194,7 +195,7 @@ class PartialOutput:
         """Keep the predictions of whole groups of sources; remove the files if there are none."""
         if not self.num_done:
             self._is_new = True
-            self._state_path.unlink()
+            self._remove_state()
             return
         with suppress(OSError, DataError):  # a full disk: the state before is valid, too
             self.file.flush()
@@ -206,6 +207,12 @@ class PartialOutput:
             self._part,
             f"{self.num_done:,}",
         )
+
+    def _remove_state(self) -> None:
+        # Also temporary files of a process that was killed while it wrote the state.
+        for path in self._out.parent.glob(f".{glob.escape(self._state_path.name)}.*.part"):
+            path.unlink(missing_ok=True)
+        self._state_path.unlink()
 
     def _close(self) -> None:
         if self._is_new and not self.num_done:

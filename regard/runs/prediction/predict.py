@@ -150,6 +150,8 @@ class PredictionPipeline:
         """
         groups = group_arriving(sources, NUM_SOURCES) if is_live else group(sources, NUM_SOURCES)
         num_done, errors = num_before, []
+        if counter is not None:
+            counter.start(num_before)
         for taken in groups:
             is_only = num_done == 0 and len(taken) < NUM_SOURCES
             if counter is not None and not is_only:

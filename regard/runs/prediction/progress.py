@@ -1,8 +1,8 @@
 """Progress of prediction for many sources, whose number is estimated while they are read."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
 
 from regard.core.progress import Counter, fit_bar, format_rate, format_seconds, running
 
@@ -40,7 +40,7 @@ class SourceCounter(Counter):
             num_before: Number of sources that need no prediction, since an earlier command did it.
         """
         self._num_before = num_before
-        self._started = perf_counter()
+        self._started = time.perf_counter()
 
     @contextmanager
     def group(self, size: int) -> Iterator[None]:
