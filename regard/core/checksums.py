@@ -132,6 +132,25 @@ def listed_files(folder: Path) -> list[Path]:
     return [folder / name for name in _read_list(folder)]
 
 
+def find_checksums(folder: Path, *, always: Iterable[str], ignored: Collection[str]) -> str:
+    """Return one checksum for the files of a folder, from its list; without one, it is computed.
+
+    Args:
+        folder: The folder.
+        always: Names of the files that also count if they are not listed.
+        ignored: Names of files that do not count.
+    """
+    files = {
+        name: entries[-1]["sha256"]
+        for name, entries in _read_list(folder).items()
+        if entries and name not in ignored
+    }
+    for name in always:
+        if name not in files and (folder / name).exists():
+            files[name] = sha256(folder / name)
+    return hashlib.sha256(format_json(dict(sorted(files.items()))).encode()).hexdigest()
+
+
 def _find_fault(path: Path, entries: list[Entry], *, is_whole: bool) -> str:
     if not entries:
         return ""

@@ -151,6 +151,9 @@ _is_suppressed = False
 _label = ""
 """Label of the descriptions of operations."""
 
+_running: "Counter | None" = None
+"""Counter of the operation that is shown."""
+
 
 @contextmanager
 def without_progress() -> Iterator[None]:
@@ -184,6 +187,7 @@ class Counter:
             description: The operation, such as `Predicting`.
             total: Number of items, if known.
         """
+        self.operation = description
         self._description = f"{description} {_label}".rstrip()
         self._total = total
         self._screen: Screen | None = None
@@ -210,6 +214,9 @@ class Counter:
         else:
             logger.info("%s", self._format_message(seconds))
             self._due = now + line_interval(seconds)
+
+    def refine(self, fraction: float) -> None:
+        """Take the finished part, from 0 to 1, of an operation of the same name inside this one."""
 
     def stop(self) -> None:
         """Remove the line."""
@@ -247,14 +254,42 @@ def counting(description: str, total: int | None = None) -> Iterator[Callable[[i
         total: Number of items, if known.
     """
     if _is_silent():
-        yield lambda num: None
+        yield _refine(description, total)
         return
     counter = Counter(description, total)
-    with without_progress():
-        try:
+    try:
+        with running(counter):
             yield counter.advance
-        finally:
-            counter.stop()
+    finally:
+        counter.stop()
+
+
+@contextmanager
+def running(counter: Counter) -> Iterator[None]:
+    """Show the progress of one counter only: that of operations inside the block is left out."""
+    global _running
+    before, _running = _running, counter
+    try:
+        with without_progress():
+            yield
+    finally:
+        _running = before
+
+
+def _refine(description: str, total: int | None) -> Callable[[int], None]:
+    """Return a function that counts items for the counter of the same operation, if it runs."""
+    counter = _running
+    is_main = threading.current_thread() is threading.main_thread()
+    if counter is None or counter.operation != description or not total or not is_main:
+        return lambda num: None
+    num_done = 0
+
+    def advance(num: int) -> None:
+        nonlocal num_done
+        num_done += num
+        counter.refine(num_done / total)
+
+    return advance
 
 
 def count_each(items: Iterable[Item], advance: Callable[[int], None]) -> Iterator[Item]:

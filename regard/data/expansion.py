@@ -53,7 +53,8 @@ class _Expanded(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._name = str(path)
-        self._file = gzip.open(path, "rb")
+        self._packed = path.open("rb")
+        self._file = gzip.GzipFile(fileobj=self._packed, mode="rb")
         self._compressed = os.stat(path).st_size
         self._size = 0
 
@@ -67,8 +68,13 @@ class _Expanded(io.RawIOBase):
         check_expansion(self._name, self._size, self._compressed)
         return len(data)
 
+    def fileno(self) -> int:
+        """Return the descriptor of the compressed file, whose position is that of reading."""
+        return self._packed.fileno()
+
     def close(self) -> None:
         self._file.close()
+        self._packed.close()
         super().close()
 
 

@@ -1,3 +1,5 @@
+import gzip
+import random
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,7 +8,9 @@ import pytest
 
 from regard.core import progress
 from regard.core.files import read_json_lines
+from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
 from regard.runs.train import train
+from regard.tasks.prediction import Prediction
 
 
 @pytest.fixture
@@ -56,11 +60,42 @@ def test_commands_show_their_progress(
     assert shown[-1] == "" and not any(line and line in result.out for line in shown)
 
 
-def test_groups_of_sources_are_numbered(regard, shown, tiny_run, monkeypatch):
+def test_groups_of_sources_are_numbered_in_a_terminal(shown, tiny_run, monkeypatch):
     monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 2)
-    assert len(regard("predict", tiny_run.folder, stdin="a b\nb c\nc d\n").lines) == 3
+    pipeline = PredictionPipeline(tiny_run.predictor, PredictOptions())
+    assert len(list(pipeline(["a b", "b c", "c d"]))) == 3
     for label in ("1–2", "3–3"):
         assert any(line.startswith(f"Predicting {label} ━") for line in shown)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_number_of_lines_of_a_file_is_estimated(
+    regard, shown, tiny_run, tmp_path, monkeypatch, suffix
+):
+    # Incompressible lines, as many as several buffers hold.
+    num, path = 30_000, tmp_path / f"lines.txt{suffix}"
+    words = random.Random(0).choices([f"{number:x}" for number in range(1 << 16)], k=num)
+    with (gzip.open if suffix else open)(path, "wt") as file:
+        file.writelines(f"{word:<9}\n" for word in words)
+    monkeypatch.setattr(
+        type(tiny_run.predictor),
+        "predict",
+        lambda self, sources, **_: [[Prediction(source, 0.0, (), ())] for source in sources],
+    )
+    result = regard("predict", tiny_run.folder, path, "--out", tmp_path / "out.txt")
+    assert result.code == 0
+    totals = [int(line.partition("/~")[2].split()[0].replace(",", "")) for line in shown if line]
+    # A buffer of 64 KB is read in advance.
+    assert totals[-1] == num and all(num / 3 < total <= 1.1 * num for total in totals)
+    assert "lines/s" in shown[0] and shown[-1] == ""
+    assert regard("predict", tiny_run.folder, path, "-q").code == 0
+
+
+def test_pipe_of_many_lines_has_no_total(regard, shown, tiny_run, monkeypatch):
+    monkeypatch.setattr("regard.runs.prediction.predict.NUM_SOURCES", 2)
+    assert len(regard("predict", tiny_run.folder, stdin="a b\nb c\nc d\n").lines) == 3
+    assert any(line.startswith("Predicting 3  ") and "lines/s" in line for line in shown)
+    assert not any("~" in line for line in shown)
 
 
 def test_training_shows_a_bar_and_its_events(regard, shown, pairs, tmp_path, fast):

@@ -23,7 +23,7 @@ from regard.cli.options import (
     Run,
     SearchSeed,
 )
-from regard.cli.output import output_to, print_json
+from regard.cli.output import print_json
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ def predict(
     ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
+    resume: Annotated[
+        bool,
+        Option("--resume", help="Continue the predictions of an interrupted command in --out."),
+    ] = False,
     seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
@@ -70,12 +74,18 @@ def predict(
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     With several processes (`torchrun -m regard predict`), each predicts a part of the file, and
     --out names the file for all predictions.
+    With --resume, a command that was killed or stopped continues where it ended, with the same
+    arguments; until the end, predictions are in OUT.part.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
+    from regard.data.text.lines import watching_position
     from regard.runs.folder import load
+    from regard.runs.prediction.output import PartialOutput, check_resumed, describe_settings
     from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
+    from regard.runs.prediction.progress import SourceCounter
     from regard.runs.prediction.shares import check_shared, predict_shares
+    from regard.runs.prediction.writing import print_predictions, write_predictions
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import is_text, read_argument, takes_text
     from regard.training.distributed.joining import join_processes
@@ -84,6 +94,8 @@ def predict(
     with join_processes(device) as processes:
         task = load(run, device)
         has_images = isinstance(task, GeneratesImages)
+        if resume:
+            check_resumed(out, has_images=has_images, num_processes=processes.num)
         options = PredictOptions(
             beams=beam,
             num_best=nbest,
@@ -100,14 +112,16 @@ def predict(
             logger.info("Reading standard input, one source per line; Ctrl-D ends.")
         (source,) = sources or ["-"]
         shared_out = check_shared(task, source, out) if processes.num > 1 else None
-        texts = read_argument(
-            source, task.recipe, labels=task.label_names, columns=split_columns(columns)
-        )
+        with watching_position() as position:
+            texts = read_argument(
+                source, task.recipe, labels=task.label_names, columns=split_columns(columns)
+            )
+        is_lines = takes_text(task.recipe)
         print_results = partial(
             _print,
             as_json=as_json,
             has_rows=nbest > 1,
-            keeps_lines=takes_text(task.recipe) and is_text(source),
+            keeps_lines=is_lines and is_text(source),
         )
         if shared_out is not None:
             predict = partial(_predict_group, pipeline, print_results)
@@ -115,9 +129,23 @@ def predict(
             if processes.is_first:
                 print(shared_out)
             return
-        results = pipeline(texts, is_live=source == "-")
-        with output_to(None if has_images else out):
-            print_results(results)
+        out_file = None if has_images else out
+        # At a terminal, a progress line that stays would mix with predictions or typed text.
+        is_mixed = out_file is None and sys.stdout.isatty()
+        counter = SourceCounter("lines" if is_lines else "sources", position.fraction)
+        predict_groups = partial(
+            pipeline.predict_groups,
+            is_live=source == "-",
+            counter=None if is_mixed or (source == "-" and is_terminal()) else counter,
+        )
+        with counter:
+            if out_file is None:
+                print_predictions(predict_groups(texts), print_results)
+                return
+            settings = describe_settings(pipeline, filter(None, (run, rerank)))
+            output = PartialOutput(out_file, {**settings, "--json": as_json}, is_resumed=resume)
+            write_predictions(predict_groups, texts, output=output, print_results=print_results)
+        print(out)
 
 
 def _predict_group(

@@ -1,6 +1,8 @@
 """Lines of UTF-8 text files, plain or compressed, with errors that name the line."""
 
 import gzip
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -21,6 +23,47 @@ STANDARD_INPUT = "-"
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Bytes that some editors write at the start of a file; not part of the text."""
+
+
+class Position:
+    """Position in the file that is read."""
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = None
+
+    def watch(self, file: BinaryIO) -> None:
+        """Take the file that is opened last."""
+        self._file = file
+
+    def fraction(self) -> float | None:
+        """Return the part of the bytes, from 0 to 1, that is read; None for a pipe."""
+        if self._file is None:
+            return None
+        try:
+            # The system's position: that of a compressed file, and also while a thread reads.
+            handle = self._file.fileno()
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or not status.st_size:
+                return None
+            return min(os.lseek(handle, 0, os.SEEK_CUR) / status.st_size, 1.0)
+        except (OSError, ValueError):  # not a file of the system, or already closed
+            return 1.0 if self._file.closed else None
+
+
+_position: Position | None = None
+"""Position in the file that is opened next, if it is of interest."""
+
+
+@contextmanager
+def watching_position() -> Iterator[Position]:
+    """Yield the position in the file of lines that is opened in the block."""
+    global _position
+    before, position = _position, Position()
+    _position = position
+    try:
+        yield position
+    finally:
+        _position = before
 
 
 def file_name(path: str | Path) -> str:
@@ -81,6 +124,7 @@ def _open(path: str | Path) -> Iterator[BinaryIO]:
         # Kept until the end: Python may exit while a thread waits for a line, and closes the
         # stream if there is no other reference, which such a thread would make fatal.
         stream = sys.stdin
+        _watch(stream.buffer)
         yield stream.buffer
         return
     path = Path(path)
@@ -90,6 +134,7 @@ def _open(path: str | Path) -> Iterator[BinaryIO]:
     try:
         is_compressed = path.suffix.lower() == ".gz"
         with open_gzip(path) if is_compressed else path.open("rb") as file:
+            _watch(file)
             yield file
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
@@ -97,6 +142,11 @@ def _open(path: str | Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} is a damaged gzip file ({error}). Pack it again.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _watch(file: BinaryIO) -> None:
+    if _position is not None:
+        _position.watch(file)
 
 
 def _count_rest(file: BinaryIO) -> int:

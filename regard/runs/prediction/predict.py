@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from regard.core.progress import with_label
 from regard.data.example import Example
 from regard.runs.prediction.groups import group, group_arriving
 from regard.runs.prediction.long_audio import Segment, check_chunks, join_segments, transcribe_all
+from regard.runs.prediction.progress import SourceCounter
 from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task
 from regard.tasks.prediction import Prediction
@@ -128,11 +130,37 @@ class PredictionPipeline:
             is_live: Whether sources arrive one after another, as from a pipe or a terminal. Then
                 those that have arrived are predicted after a short pause.
         """
+        return chain.from_iterable(self.predict_groups(sources, is_live=is_live))
+
+    def predict_groups(
+        self,
+        sources: Iterable[str],
+        *,
+        is_live: bool = False,
+        num_before: int = 0,
+        counter: SourceCounter | None = None,
+    ) -> Iterator[list[SourcePredictions]]:
+        """Yield the predictions of groups of sources, each as soon as it is complete.
+
+        Args:
+            sources: The sources, as for a call.
+            is_live: As for a call.
+            num_before: Number of sources before the first one.
+            counter: Shows the progress of all groups; if not given, that of each group is shown.
+        """
         groups = group_arriving(sources, NUM_SOURCES) if is_live else group(sources, NUM_SOURCES)
-        num_done, errors = 0, []
+        num_done, errors = num_before, []
+        if counter is not None:
+            counter.start(num_before)
         for taken in groups:
             is_only = num_done == 0 and len(taken) < NUM_SOURCES
-            with with_label("" if is_only else f"{num_done + 1:,}–{num_done + len(taken):,}"):
+            if counter is not None and not is_only:
+                progress = counter.group(len(taken))
+            else:
+                progress = with_label(
+                    "" if is_only else f"{num_done + 1:,}–{num_done + len(taken):,}"
+                )
+            with progress:
                 try:
                     results = self._predict_group(taken, first=num_done + 1)
                 except DataError as error:
@@ -143,8 +171,8 @@ class PredictionPipeline:
                     errors += [error] * len(taken)
                     results = [SourcePredictions(source) for source in taken]
             num_done += len(taken)
-            yield from results
-        if errors and len(errors) == num_done:
+            yield results
+        if errors and len(errors) == num_done - num_before:
             raise errors[0]
 
     def _predict_group(self, sources: list[str], *, first: int) -> list[SourcePredictions]:

@@ -7,6 +7,7 @@ from regard.core.checksums import (
     CHECKSUMS,
     add_checksums,
     check_files,
+    find_checksums,
     find_fault,
     find_faults,
     forget_checksums,
@@ -199,3 +200,20 @@ def test_unreadable_list_is_named(folder):
     (folder / CHECKSUMS).write_bytes(bytes(50))
     with pytest.raises(CheckpointError, match=r"checksums\.json is not valid JSON"):
         check_files(folder)
+
+
+def test_one_checksum_for_the_files_of_a_folder(folder, tmp_path):
+    def find(folder):
+        return find_checksums(folder, always=("small.json",), ignored=("other.json",))
+
+    (folder / "other.json").write_text("{}")
+    add_checksums(folder)
+    before = find(folder)
+    overwrite(folder / "other.json", 0, b"[")
+    assert find(folder) == before
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "small.json").write_text("1")
+    first = find(tmp_path / "new")
+    (tmp_path / "new" / "small.json").write_text("2")
+    (tmp_path / "new" / "other.json").write_text("3")
+    assert find(tmp_path / "new") != first
