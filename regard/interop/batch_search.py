@@ -25,25 +25,14 @@ class BatchSearchPredictor(Predictor, ABC):
     """
 
     @classmethod
-    def of(cls, task: Task[Any], **options: Any) -> Self:
-        """Return a predictor with the model and the fields of a run.
-
-        Args:
-            task: The run.
-            **options: Arguments of `prepare`.
-        """
+    def copy_of(cls, task: Task[Any]) -> Self:
+        """Return a predictor with the model and the fields of a run."""
         if not isinstance(task, Predictor):
             raise ConfigError(
                 "The run must be an encoder–decoder that generates text, but its task is "
                 f"'{task.recipe.task}'."
             )
-        other = cls(task.recipe, task.model, task.fields, device=task.device)
-        other.prepare(**options)
-        return other
-
-    @abstractmethod
-    def prepare(self, **options: Any) -> None:
-        """Convert the model; raise `RegardError` if the library cannot represent it."""
+        return cls(task.recipe, task.model, task.fields, device=task.device)
 
     @abstractmethod
     def search_batch(

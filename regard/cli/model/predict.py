@@ -54,6 +54,9 @@ def predict(
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
     seed: SearchSeed = None,
+    engine: Annotated[
+        str, Option(help="Library of the search: regard, or ctranslate2 for transformers.")
+    ] = "regard",
     device: Device = "auto",
 ) -> None:
     """Predict a target for a sentence, or for every line of a file.
@@ -83,6 +86,10 @@ def predict(
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     with join_processes(device) as processes:
         task = load(run, device)
+        if engine != "regard":
+            from regard.interop.engines import with_engine
+
+            task = with_engine(task, engine, is_reranked=bool(rerank), as_json=as_json)
         has_images = isinstance(task, GeneratesImages)
         options = PredictOptions(
             beams=beam,

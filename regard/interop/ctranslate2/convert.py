@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.attention.positions import POSITIONS
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, ExportError
 from regard.data.cached_folder import find_or_build
 from regard.data.datasets.download import cache_folder
 from regard.interop.huggingface.export import find_layout
@@ -46,22 +46,26 @@ def convert(task: Predictor) -> Path:
     """Return the folder of a run in the format of CTranslate2, converted on first use.
 
     The weights are those of the export to Hugging Face, so the same runs are supported; neither
-    `transformers` nor pickle is used. The vocabulary holds the token ids as text. Weights are stored
-    in float32: quantisation is a choice of `ctranslate2.Translator`.
+    `transformers` nor pickle is used. The vocabulary holds the token ids as text. Weights are
+    stored in float32: quantisation is a choice of `ctranslate2.Translator`.
 
     Args:
         task: The run; `ExportError` names its settings that CTranslate2 lacks.
     """
     import_ctranslate2()
-    layout = find_layout(task)
+    try:
+        layout = find_layout(task)
+    except ExportError as error:
+        raise ExportError(
+            f"CTranslate2 takes runs that can be exported to Hugging Face. {error}"
+        ) from None
     if not isinstance(task.model, EncoderDecoder):
         raise ConfigError(
             "`--engine ctranslate2` takes a single model, but several runs are given as an "
             "ensemble. Name one run."
         )
     config = layout.to_config(task)
-    config |= {"num_positions": max(MAX_TOKENS, task.recipe.data.batch.max_length)}
-    config |= {"unk_token_id": task.target.tokenizer.unk}
+    config |= {"num_positions": max_positions(task), "unk_token_id": task.target.tokenizer.unk}
     exported = layout.export_weights(task, config)
     weights = {name: one.detach().cpu().float().numpy() for name, one in exported.items()}
     folder = cache_folder() / "ctranslate2" / _checksum(weights, config)
@@ -70,7 +74,8 @@ def convert(task: Predictor) -> Path:
 
 def max_positions(task: Task[Any]) -> int:
     """Return the maximum number of positions of a converted run."""
-    return max(MAX_TOKENS, task.recipe.data.batch.max_length)
+    longest: int = task.recipe.data.batch.max_length
+    return max(MAX_TOKENS, longest)
 
 
 def _checksum(weights: Weights, config: Config) -> str:
@@ -136,9 +141,7 @@ def _fill_side(spec: Any, weights: Weights, config: Config, *, side: str) -> Non
     """Set the weights of the encoder or the decoder."""
     dim = config["d_model"]
     spec.scale_embeddings = dim**0.5
-    positions = POSITIONS[HALVES](dim=dim, num_heads=1).embed(
-        torch.arange(config["num_positions"])
-    )
+    positions = POSITIONS[HALVES](dim=dim, num_heads=1).embed(torch.arange(config["num_positions"]))
     assert positions is not None
     spec.position_encodings.encodings = positions.numpy()
     embeddings = spec.embeddings[0] if isinstance(spec.embeddings, list) else spec.embeddings

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -13,6 +13,7 @@ from regard.interop.batch_search import BatchSearchPredictor, source_ids
 from regard.interop.ctranslate2.convert import convert, import_ctranslate2, max_positions
 from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SAMPLING_ONLY, SearchConfig
+from regard.tasks.base import Task
 
 HONOURED = ("beams", "length_penalty", "max_ratio", "max_extra", "min_length")
 """Search settings that CTranslate2 has with the same meaning."""
@@ -21,35 +22,43 @@ HONOURED = ("beams", "length_penalty", "max_ratio", "max_extra", "min_length")
 class CTranslate2Predictor(BatchSearchPredictor):
     """Predictor whose search runs in CTranslate2."""
 
-    def prepare(
-        self, *, compute_type: str = "float32", has_token_log_probs: bool = False
-    ) -> None:
-        """Convert the model, or find it in the cache, and load it.
+    _translator: Any
+    _has_token_log_probs: bool
+    _banned: list[list[str]]
+
+    @classmethod
+    def of(
+        cls, task: Task[Any], *, compute_type: str = "float32", has_token_log_probs: bool = False
+    ) -> Self:
+        """Convert the model of a run, or find it in the cache, and load it.
 
         Args:
+            task: The run.
             compute_type: Type of CTranslate2: float32, int8, bfloat16, float16, ...
             has_token_log_probs: Whether predictions have the log-probability of each token, which
                 takes another pass over the targets.
         """
-        library = import_ctranslate2()
-        device = "cuda" if self.device.type == "cuda" else "cpu"
-        known = library.get_supported_compute_types(device, self.device.index or 0)
+        library, predictor = import_ctranslate2(), cls.copy_of(task)
+        device = "cuda" if task.device.type == "cuda" else "cpu"
+        index = task.device.index or 0
+        known = library.get_supported_compute_types(device, index)
         if compute_type not in known:
             raise ConfigError(
                 f"CTranslate2 computes in {', '.join(sorted(known))} on this device, but not in "
                 f"{compute_type}."
             )
-        self._translator = library.Translator(
-            str(convert(self)),
+        predictor._translator = library.Translator(
+            str(convert(predictor)),
             device,
-            device_index=self.device.index or 0,
+            device_index=index,
             compute_type=compute_type,
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
-        self._has_token_log_probs = has_token_log_probs
-        tokenizer = self.target.tokenizer
-        self._banned = [[str(token)] for token in sorted({tokenizer.pad, tokenizer.sos})]
+        predictor._has_token_log_probs = has_token_log_probs
+        tokenizer = predictor.target.tokenizer
+        predictor._banned = [[str(token)] for token in sorted({tokenizer.pad, tokenizer.sos})]
+        return predictor
 
     def check_search(self, config: SearchConfig, prefix: Sequence[int]) -> None:
         """Raise `ConfigError` if CTranslate2 lacks a setting of the search."""
@@ -60,8 +69,8 @@ class CTranslate2Predictor(BatchSearchPredictor):
             value, default = getattr(config, one.name), getattr(defaults, one.name)
             if one.name not in HONOURED + SAMPLING_ONLY and value != default:
                 raise ConfigError(
-                    f"`--engine ctranslate2` needs `search.{one.name}` {default}, but it is {value}. "
-                    f"Set search.{one.name}={default}, or leave out `--engine`."
+                    f"`--engine ctranslate2` needs `search.{one.name}` {default}, but it is "
+                    f"{value}. Set search.{one.name}={default}, or leave out `--engine`."
                 )
 
     def search_batch(
@@ -86,10 +95,12 @@ class CTranslate2Predictor(BatchSearchPredictor):
                 again[limit].append(row)
         for limit, rows in again.items():
             chosen = [sources[row] for row in rows]
-            found = self._translate(chosen, config, max_length=limit, num_best=num_best)
-            for row, hypotheses in zip(rows, found, strict=True):
+            shorter = self._translate(chosen, config, max_length=limit, num_best=num_best)
+            for row, hypotheses in zip(rows, shorter, strict=True):
                 results[row] = hypotheses
-        return self._with_token_log_probs(sources, results) if self._has_token_log_probs else results
+        return (
+            self._with_token_log_probs(sources, results) if self._has_token_log_probs else results
+        )
 
     def _translate(
         self, sources: list[list[str]], config: SearchConfig, *, max_length: int, num_best: int
