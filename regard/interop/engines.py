@@ -17,18 +17,18 @@ ENGINES: dict[str, type[CTranslate2Predictor] | None] = {
 """Predictors by the name of their engine; None = the task itself."""
 
 
-def with_engine(task: Task[Any], name: str, *, is_reranked: bool, as_json: bool) -> Task[Any]:
+def with_engine(task: Task[Any], name: str, *, is_reranked: bool, has_log_probs: bool) -> Task[Any]:
     """Return a task that searches with an engine.
 
     Args:
         task: The run.
         name: Name of the engine.
         is_reranked: Whether another run reranks the predictions; other engines do not.
-        as_json: Whether the log-probability of each token is needed.
+        has_log_probs: Whether log-probabilities are needed.
     """
     kind = pick(ENGINES, name, "--engine")
     if kind is None:
         return task
     if is_reranked:
         raise ConfigError(f"`--engine {name}` has no `--rerank`. Leave one of them out.")
-    return kind.of(task, has_token_log_probs=as_json)
+    return kind.of(task, has_token_log_probs=has_log_probs)

@@ -35,7 +35,7 @@ class DecodeMeasurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What all contenders decode."""
+    """Sentences that all contenders decode."""
 
     sources: Sequence[str]
     """The sentences, for the throughput."""

@@ -89,7 +89,8 @@ def predict(
         if engine != "regard":
             from regard.interop.engines import with_engine
 
-            task = with_engine(task, engine, is_reranked=bool(rerank), as_json=as_json)
+            has_log_probs = as_json or nbest > 1
+            task = with_engine(task, engine, is_reranked=bool(rerank), has_log_probs=has_log_probs)
         has_images = isinstance(task, GeneratesImages)
         options = PredictOptions(
             beams=beam,

@@ -15,8 +15,9 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SAMPLING_ONLY, SearchConfig
 from regard.tasks.base import Task
 
-HONOURED = ("beams", "length_penalty", "max_ratio", "max_extra", "min_length")
-"""Search settings that CTranslate2 has with the same meaning."""
+HONOURED = ("beams", "length_penalty", "max_ratio", "max_extra")
+"""Search settings that CTranslate2 has with the same meaning. Its constraints, such as a minimum
+length, differ: it renormalises the probabilities of the other tokens."""
 
 
 class CTranslate2Predictor(BatchSearchPredictor):
@@ -36,7 +37,8 @@ class CTranslate2Predictor(BatchSearchPredictor):
             task: The run.
             compute_type: Type of CTranslate2: float32, int8, bfloat16, float16, ...
             has_token_log_probs: Whether predictions have the log-probability of each token, which
-                takes another pass over the targets.
+                takes another pass over the targets. Otherwise log-probabilities are renormalised
+                without padding and the start token, which are never generated.
         """
         library, predictor = import_ctranslate2(), cls.copy_of(task)
         device = "cuda" if task.device.type == "cuda" else "cpu"
@@ -115,7 +117,7 @@ class CTranslate2Predictor(BatchSearchPredictor):
             length_penalty=config.length_penalty,
             max_input_length=0,
             max_decoding_length=max_length,
-            min_decoding_length=config.min_length,
+            min_decoding_length=0,
             suppress_sequences=self._banned,
             return_end_token=True,
             return_scores=True,

@@ -32,11 +32,14 @@ class PlainDecoder(nn.Module, ABC):
         model: The encoder–decoder of the run.
     """
 
+    decoder: Any
+    """The decoder of the run."""
+
     def __init__(self, model: EncoderDecoder) -> None:
         super().__init__()
-        self.decoder: Any = model.decoder
         decoder: Any = model.decoder
         recurrence: Recurrence = decoder.recurrence
+        self.decoder = decoder
         cells = [_build_cell(recurrence, layer) for layer in range(recurrence.num_layers)]
         self.cells = nn.ModuleList(cells)
 
