@@ -80,6 +80,7 @@ class DecodeResult:
 def bench_decode(settings: DecodeSettings) -> dict[str, Any]:
     """Measure all contenders; return the results with their provenance as plain JSON."""
     task = load_run(settings)
+    recipe = read_config(settings.run)["about"].get("recipe", "")
     examples = read_examples(task, settings)
     work = _plan(examples, settings)
     entries = list_entries(settings)
@@ -101,7 +102,7 @@ def bench_decode(settings: DecodeSettings) -> dict[str, Any]:
         "device": str(settings.device),
         "peers": {name: PEERS[name].version for name in settings.peers},
         "run": settings.run.name,
-        "recipe": read_config(settings.run)["about"].get("recipe", ""),
+        "recipe": recipe,
         "data": list(settings.data) or "test set of the run",
         "sentences": len(work.sources),
         "alone": len(work.alone),

@@ -18,8 +18,8 @@ from regard.data.datasets.download import cache_folder
 from regard.interop.huggingface.export import find_layout
 from regard.interop.huggingface.layout import Config
 from regard.interop.huggingface.marian import HALVES
+from regard.models.ensemble import Ensemble
 from regard.models.layers import EPSILON
-from regard.models.seq2seq import EncoderDecoder
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
 from regard.tasks.source_task import MAX_TOKENS
@@ -59,7 +59,7 @@ def convert(task: Predictor) -> Path:
         raise ExportError(
             f"CTranslate2 takes runs that can be exported to Hugging Face. {error}"
         ) from None
-    if not isinstance(task.model, EncoderDecoder):
+    if isinstance(task.model, Ensemble):
         raise ConfigError(
             "`--engine ctranslate2` takes a single model, but several runs are given as an "
             "ensemble. Name one run."

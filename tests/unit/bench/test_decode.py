@@ -1,5 +1,6 @@
 """All contenders of decoding give equal outputs; ratios, latencies, and changed sentences."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from regard.bench.decode.batch_mates import find_changed
 from regard.bench.decode.bench import DecodeResult, SearchResult, bench_decode, spread, with_ratios
 from regard.bench.decode.contender import Entry, list_entries, load_run
 from regard.bench.decode.peers import table
+from regard.bench.decode.peers.huggingface import HuggingFacePredictor
 from regard.bench.decode.peers.loop import LoopPredictor
 from regard.bench.decode.settings import DecodeSettings
 from regard.core.errors import ConfigError, RegardError
@@ -116,6 +118,17 @@ def test_plain_loop_equals_our_search_with_random_weights(decoder, encoder, beam
     ):
         assert plain[0].tokens == mine[0].tokens
         assert plain[0].log_prob == pytest.approx(mine[0].log_prob, abs=1e-4)
+        assert plain[0].token_log_probs == ()  # Not those of our search.
+
+
+def test_hugging_face_generates_the_outputs(tiny_transformer_run):
+    pytest.importorskip("transformers")
+    task = tiny_transformer_run.predictor
+    other = HuggingFacePredictor.of(task, tiny_transformer_run.folder)
+    search = replace(task.search, beams=3, max_ratio=0.5, max_extra=2)
+    (found,) = other.predict(["a b c d"], search=search, num_best=2)
+    assert len(found) == 2 and all(len(one.tokens) <= 4 for one in found)
+    assert math.isnan(found[0].log_prob)  # Not that of our search.
 
 
 def test_plain_loop_refuses_other_decoders(tiny_transformer_run):

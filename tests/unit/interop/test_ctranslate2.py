@@ -1,5 +1,6 @@
 """Predictions of CTranslate2 equal those of this package, and the rest is refused."""
 
+import shutil
 import sys
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from regard.interop.engines import with_engine
 from regard.models.build import ModelConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
-from regard.runs.folder import read_test_set
+from regard.runs.folder import load, read_test_set
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 
@@ -161,6 +162,13 @@ def test_runs_and_types_that_it_lacks_are_refused(tiny_run, tiny_transformer_run
         CTranslate2Predictor.of(tiny_transformer_run.predictor, compute_type="float8")
     with pytest.raises(ConfigError, match="its task is 'classification'"):
         CTranslate2Predictor.of(task_run("classification").predictor)
+
+
+def test_ensembles_are_refused(tiny_transformer_run, tmp_path):
+    other = shutil.copytree(tiny_transformer_run.folder, tmp_path / "other")
+    ensemble = load(f"{tiny_transformer_run.folder},{other}", "cpu")
+    with pytest.raises(ConfigError, match=r"^`--engine ctranslate2` takes a single model"):
+        CTranslate2Predictor.of(ensemble)
 
 
 def test_missing_package_is_named_with_the_extra(tiny_transformer_run, monkeypatch):
