@@ -12,7 +12,7 @@ def decoding_against_peers(page: Page, file: str) -> str:
 
     Args:
         page: The page.
-        file: A result file; a sentence says so if it does not exist.
+        file: A result file; nothing but a sentence is returned if it does not exist.
     """
     value = page.value.get(file)
     if value is None:
