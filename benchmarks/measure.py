@@ -95,6 +95,47 @@ def speed_against_peers(out: Path, options: Options) -> None:
     write_results(out / f"{name}.json", rounded(value))
 
 
+DECODED = "vaswani2017-small"
+"""Recipe of the run whose decoding is measured, unless runs are given."""
+
+
+def decoding_against_peers(out: Path, options: Options) -> None:
+    """Run `regard bench decode` for each run and write the reports.
+
+    `run` has run folders with commas, one of `vaswani2017-small` if not given, trained first if
+    there is none; `name` names the machine in the file; other options are those of the command,
+    with `_` for `-`.
+    """
+    given = {"batch_mates": "1000", **options}
+    name = f"decoding-speed{'-' * ('name' in given)}{given.pop('name', '')}"
+    folders = [Path(folder) for folder in given.pop("run", "").split(",") if folder]
+    if not folders:
+        folders = [Path("runs", "decoding-speed", DECODED)]
+        if not (folders[0] / runs.METRICS).exists():
+            words = ["multi30k", "--recipe", DECODED, "--out", str(folders[0])]
+            subprocess.run([sys.executable, "-m", "regard", "train", *words], check=True)
+    words = [word for key, value in given.items() for word in (f"--{key.replace('_', '-')}", value)]
+    reports = []
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "report.json"
+        for folder in folders:
+            command = [sys.executable, "-m", "regard", "bench", "decode", str(folder), *words]
+            subprocess.run([*command, "--json", "--out", str(path)], check=True)
+            reports.append(read_json(path))
+    about = {key: reports[0][key] for key in ("regard", "torch", "commit", "hardware", "threads")}
+    settings = " ".join(
+        f"run={','.join(folder.name for folder in folders)}" if key == "run" else f"{key}={value}"
+        for key, value in options.items()
+    )
+    command_line = f"python benchmarks/run.py decoding-speed{settings and f' --set {settings}'}"
+    value = {"experiment": name, "command": command_line, **about}
+    value["reports"] = [
+        {key: one for key, one in report.items() if key not in (*about, "command")}
+        for report in reports
+    ]
+    write_results(out / f"{name}.json", rounded(value))
+
+
 CAPTIONERS = {
     "soft": "xu2015-laptop",
     "hard": "xu2015-hard-laptop",
@@ -332,6 +373,9 @@ def _measure(step: Callable[[], object]) -> Row:
     return dict(results.get())
 
 
-_ALL = (training_speed, speed_against_peers, show_attend_tell, layer_cost, long_sources, depth)
+_ALL = (
+    training_speed, speed_against_peers, decoding_against_peers, show_attend_tell, layer_cost,
+    long_sources, depth,
+)  # fmt: skip
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import alignment_tables
 import components
+import decoding_tables
 import reply_tables
 import special
 import speed_tables
@@ -73,6 +74,7 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
             *alignment_tables.COMPONENTS,
             *reply_tables.COMPONENTS,
             *speed_tables.COMPONENTS,
+            *decoding_tables.COMPONENTS,
         )
         write_text(out / f"{plan.name}.md", render(page, functions))
 

@@ -1,1 +1,1 @@
-"""Benchmarks: throughput of training, compared with other implementations."""
+"""Benchmarks: speed of training and decoding, compared with other implementations."""

@@ -3,8 +3,10 @@
 import gc
 import multiprocessing
 import re
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,36 +42,46 @@ def read_peak(device: torch.device, before: int) -> int | None:
 
 
 def measure_process(entry: Entry, settings: BenchSettings) -> int | None:
-    """Return by how many bytes a new process grows at most when it trains an entry.
+    """Return by how many bytes a new process grows at most when it trains an entry."""
+    return grow_process(_grow, entry, settings, name=entry.contender)
+
+
+def grow_process(grow: Callable[..., int], *arguments: Any, name: str) -> int | None:
+    """Return the bytes that a function measures in a new process.
 
     Contenders in one process would share its peak. None if the system does not report it (other
     than Linux), or if the process fails.
+
+    Args:
+        grow: Function of the arguments and the number of threads, in a module.
+        *arguments: Arguments that can be sent to a process.
+        name: Name of the contender, for a warning.
     """
     if not STATUS.exists():
         return None
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        future = pool.submit(_grow, entry, settings, torch.get_num_threads())
+        future = pool.submit(grow, *arguments, torch.get_num_threads())
         try:
             return future.result()
         except Exception as error:
-            logger.warning("The memory of %s was not measured: %s", entry.contender, error)
+            logger.warning("The memory of %s was not measured: %s", name, error)
             return None
 
 
 def _grow(entry: Entry, settings: BenchSettings, num_threads: int) -> int:
     torch.set_num_threads(num_threads)
     batches = build_batches(entry.size, settings)
-    before = _status_bytes("VmRSS")
+    before = status_bytes("VmRSS")
     contender = build_contender(entry, batches, settings)
     try:
         contender.run(NUM_STEPS)
     finally:
         contender.close()
-    return max(0, _status_bytes("VmHWM") - before)
+    return max(0, status_bytes("VmHWM") - before)
 
 
-def _status_bytes(name: str) -> int:
+def status_bytes(name: str) -> int:
     """Return a line of this process's status in bytes: VmRSS is resident, VmHWM its peak."""
     found = re.search(rf"{name}:\s+(\d+) kB", STATUS.read_text(encoding="utf-8"))
     assert found

@@ -82,7 +82,7 @@ class SizeReport:
 
 def bench_train(settings: BenchSettings) -> dict[str, Any]:
     """Measure all contenders; return the results with their provenance as plain JSON."""
-    with _exact_float32():
+    with exact_float32():
         reports = [bench_size(name, settings) for name in settings.size_names]
     return {
         **describe_provenance(settings.device),
@@ -97,7 +97,7 @@ def bench_train(settings: BenchSettings) -> dict[str, Any]:
 
 
 @contextmanager
-def _exact_float32() -> Iterator[None]:
+def exact_float32() -> Iterator[None]:
     """Compute float32 products without TF32 inside the block."""
     matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest")

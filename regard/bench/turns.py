@@ -68,7 +68,7 @@ def measure_in_turns(
         try:
             action(key)
         except Exception as error:
-            measurements[key].error = _describe(error)
+            measurements[key].error = describe_error(error)
             measurements[key].turns.clear()
             logger.debug("%s failed.", key, exc_info=True)
             if key in contenders:
@@ -118,7 +118,7 @@ def _warm_up(
     measurement.note = contender.note
 
 
-def _describe(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return an error as one line."""
     text = str(error).strip().partition("\n")[0]
     return text if isinstance(error, RegardError) else f"{type(error).__name__}: {text}"

@@ -29,6 +29,7 @@ EXAMPLES = {
     "ladder": "regard ladder phrasebook --only bahdanau2015,vaswani2017",
     "reproduce": "regard reproduce nadaraya-watson",
     "bench train": "regard bench train --size small --peer hf,torch",
+    "bench decode": "regard bench decode runs/mine --peer ctranslate2 --beam 1,5",
     "data list": "regard data list",
     "data show": "regard data show phrasebook --num 5",
     "data links": "regard data links pairs.tsv --out links.txt",

@@ -1,1 +1,1 @@
-"""Import and export of models: Hugging Face checkpoints."""
+"""Import and export of models, and search by other libraries: Hugging Face, CTranslate2."""

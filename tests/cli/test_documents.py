@@ -11,6 +11,7 @@ from unittest.mock import Mock, call
 import pytest
 import typer
 
+from regard.bench.decode.peers.table import PEERS as DECODE_PEERS
 from regard.bench.peers.table import PEERS
 from regard.bench.sizes import SIZES, find_size
 from regard.cli.arguments import split_arguments
@@ -122,5 +123,7 @@ def test_command_of_a_page_is_valid(line):
     if command == "bench train":
         assert {find_size(name) for name in given["size"].split(",") if name} <= {*SIZES.values()}
         assert set(given["peer"].split(",")) <= set(PEERS)
+    if command == "bench decode":
+        assert set(given["peer"].split(",")) <= set(DECODE_PEERS)
     if command == "explain":
         load_recipe(given["recipe"], given["settings"] or [])

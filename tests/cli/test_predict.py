@@ -334,3 +334,35 @@ def test_line_breaks_of_a_prediction_do_not_add_lines(regard, tiny_run, monkeypa
     monkeypatch.setattr(type(tiny_run.predictor.target), "write", lambda self, ids: "a\nb")
     assert regard("predict", tiny_run.folder, sources).lines == ["a b", "", "a b", "a b"]
     assert regard("predict", tiny_run.folder, "a b c").lines == ["a", "b"]
+
+
+def test_ctranslate2_predicts_the_same(regard, tiny_transformer_run, monkeypatch, tmp_path):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    run, text = tiny_transformer_run.folder, "a b c\n\nd e\n"
+    for options in (("--beam", 1), ("--nbest", 2), ()):
+        ours = regard("predict", run, *options, stdin=text)
+        theirs = regard("predict", run, *options, "--engine", "ctranslate2", stdin=text)
+        assert theirs.code == 0
+        for mine, other in zip(ours.lines, theirs.lines, strict=True):
+            assert mine.split("\t")[2:] == other.split("\t")[2:]
+            if "--nbest" not in options:
+                assert mine == other
+    found = json.loads(regard("predict", run, "a b", "--json", "--engine", "ctranslate2").out)
+    (prediction,) = found["predictions"]
+    assert sum(prediction["token_log_probs"]) == pytest.approx(prediction["log_prob"])
+    assert len(prediction["tokens"]) == len(prediction["token_log_probs"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (("--engine", "ctranslat2"), "Did you mean 'ctranslate2'?"),
+        (("--engine", "ctranslate2"), "`model.encoder.kind` must be 'transformer', but is 'rnn'"),
+        (("--engine", "ctranslate2", "--rerank", "RUN"), "has no `--rerank`"),
+    ],
+)
+def test_engine_refuses_what_it_lacks(refused, tiny_run, options, part):
+    pytest.importorskip("ctranslate2")
+    given = [tiny_run.folder if option == "RUN" else option for option in options]
+    assert part in refused("predict", tiny_run.folder, "a b", *given)

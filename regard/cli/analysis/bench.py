@@ -1,10 +1,11 @@
-"""`regard bench`: measure the speed of training against other implementations."""
+"""`regard bench`: measure the speed of training and decoding against other implementations."""
 
 from typing import Annotated, Any
 
 import typer
 
 from regard.cli.commands import Command, Group
+from regard.cli.completion import complete_data, complete_run
 from regard.cli.options import Device, Json, OutFile, Seed
 from regard.cli.output import output_to, print_json, print_table
 
@@ -75,6 +76,88 @@ def train(
             print_json(report)
         else:
             _print(report)
+
+
+@app.command("decode", cls=Command)
+def decode(
+    run: Annotated[
+        str, typer.Argument(help="A run folder.", autocompletion=complete_run, show_default=False)
+    ] = "",
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A data set or files of pairs; the test set of the run if not given.",
+            autocompletion=complete_data,
+        ),
+    ] = None,
+    peer: Annotated[
+        str, typer.Option(help="Peers, with commas: hf, ctranslate2, loop; or none.")
+    ] = "hf,ctranslate2,loop",
+    beam: Annotated[str, typer.Option(help="Numbers of beams, with commas; 1 is greedy.")] = "1,5",
+    batch: Annotated[int, typer.Option(help="Maximum number of sentences in a batch.")] = 64,
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences.")] = 1000,
+    precision: Annotated[
+        str, typer.Option(help="Precisions of the search, with commas: fp32, bf16, int8 or auto.")
+    ] = "fp32",
+    rounds: Annotated[int, typer.Option(help="Turns of each contender; the fastest counts.")] = 3,
+    batch_mates: Annotated[
+        int,
+        typer.Option(
+            help="Number of sentences decoded in batches and alone, to compare their outputs."
+        ),
+    ] = 0,
+    as_json: Json = False,
+    out: OutFile = None,
+    device: Device = "auto",
+) -> None:
+    """Measure the speed of decoding of a translation run against other implementations.
+
+    All contenders decode the same sentences with the same weights, in turns: sentences per
+    second, latency of a sentence alone, BLEU and peak memory. A peer that is not installed or
+    cannot represent the run is listed with the reason.
+    """
+    from pathlib import Path
+
+    from regard.bench.decode.bench import bench_decode
+    from regard.bench.decode.settings import DecodeSettings
+    from regard.cli.analysis.bench_decode import print_decode
+    from regard.core.device import find_device
+    from regard.core.errors import ConfigError
+
+    if not run:
+        raise ConfigError(
+            "`regard bench decode` needs a run of translation. Train one: "
+            "`regard train multi30k --recipe vaswani2017-small --out runs/small`."
+        )
+    settings = DecodeSettings(
+        run=Path(run),
+        device=find_device(device),
+        data=tuple(data or ()),
+        peers=() if peer == "none" else _names(peer),
+        beams=[_to_int("--beam", name) for name in _names(beam)],
+        batch=batch,
+        sentences=sentences,
+        precisions=_names(precision),
+        rounds=rounds,
+        batch_mates=batch_mates,
+    )
+    report = bench_decode(settings)
+    with output_to(out):
+        if as_json:
+            print_json(report)
+        else:
+            print_decode(report)
+
+
+def _to_int(option: str, given: str) -> int:
+    from regard.core.errors import ConfigError
+
+    try:
+        return int(given)
+    except ValueError:
+        raise ConfigError(
+            f"`{option}` must be whole numbers with commas, but has '{given}'."
+        ) from None
 
 
 def _names(given: str) -> tuple[str, ...]:

@@ -58,6 +58,9 @@ def predict(
         Option("--resume", help="Continue the predictions of an interrupted command in --out."),
     ] = False,
     seed: SearchSeed = None,
+    engine: Annotated[
+        str, Option(help="Library of the search: regard, or ctranslate2 for transformers.")
+    ] = "regard",
     device: Device = "auto",
 ) -> None:
     """Predict a target for a sentence, or for every line of a file.
@@ -93,6 +96,11 @@ def predict(
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     with join_processes(device) as processes:
         task = load(run, device)
+        if engine != "regard":
+            from regard.interop.engines import with_engine
+
+            has_log_probs = as_json or nbest > 1
+            task = with_engine(task, engine, is_reranked=bool(rerank), has_log_probs=has_log_probs)
         has_images = isinstance(task, GeneratesImages)
         if resume:
             check_resumed(out, has_images=has_images, num_processes=processes.num)

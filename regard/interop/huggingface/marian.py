@@ -1,5 +1,6 @@
 """Layout of Marian checkpoints: the transformers of OPUS-MT."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,21 @@ SIDES = {
     "num_heads": "attention_heads",
 }
 """Settings of encoder or decoder → options, without the prefix `encoder_` or `decoder_`."""
+HALVES, INTERLEAVED = "sinusoidal_halves", "sinusoidal"
+"""Positions of Marian, and the same ones in another column order."""
+READERS = re.compile(r"\b(embedding|(query|key|value|hidden)_map)\.weight$")
+"""Weights whose columns are columns of the states."""
+WRITERS = re.compile(r"\b(output_map|norm)\.(weight|bias)$")
+"""Weights whose rows are columns of the states."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarianLayout(Layout):
-    """Marian: encoder and decoder with sinusoidal positions and tied embeddings."""
+    """Marian: encoder and decoder with sinusoidal positions and tied embeddings.
+
+    The columns of the states of models with `sinusoidal` positions are exported in another order,
+    sines before cosines, which changes no result.
+    """
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
         """Read both vocabularies: SentencePiece models, or the files of an exported run."""
@@ -73,7 +84,7 @@ class MarianLayout(Layout):
         sides = {
             side: {
                 "kind": "transformer",
-                "positions": "sinusoidal_halves",
+                "positions": HALVES,
                 **self.encoder_settings(config),
                 **{setting: config[f"{side}_{option}"] for setting, option in SIDES.items()},
                 "feed_forward": ACTIVATIONS[config["activation_function"]],
@@ -107,6 +118,21 @@ class MarianLayout(Layout):
         """Convert the weight `name` of the run to the checkpoint's."""
         return tensor[None] if name == OUTPUT_BIAS else tensor  # (1, V)
 
+    def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:
+        """Return the weights of a task by their names in a checkpoint."""
+        encoder = task.recipe.model.encoder
+        if encoder.positions == HALVES:
+            return super().export_weights(task, config)
+        order = torch.arange(encoder.dim)
+        order = torch.cat([order[0::2], order[1::2]])  # (D,), sines before cosines
+        return {
+            self.checkpoint_names(name, config)[0]: self.export_weight(
+                name, order_columns(name, tensor, order), config
+            )
+            for name, tensor in task.model.named_parameters()
+            if name.split(".")[0] in self.parts
+        }
+
     def default_weight(self, name: str, like: Tensor) -> Tensor | None:
         """Return zeros for the bias of the output, which a checkpoint may omit."""
         return torch.zeros(like.shape) if name == OUTPUT_BIAS else None
@@ -114,9 +140,9 @@ class MarianLayout(Layout):
     def unsupported_values(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that this layout does not support."""
         model = task.recipe.model
-        activation = model.encoder.feed_forward
+        activation, positions = model.encoder.feed_forward, model.encoder.positions
         wanted = {
-            "positions": "sinusoidal_halves",
+            "positions": positions if positions == INTERLEAVED else HALVES,
             "feed_forward": activation if activation in ACTIVATIONS.values() else "relu",
         }
         faults = []
@@ -176,6 +202,14 @@ class MarianLayout(Layout):
                 input_ids=ids, attention_mask=mask.long(), decoder_input_ids=targets
             ).logits
             return float((task.model(ids, mask, targets).logits - expected).abs().max())
+
+
+def order_columns(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+    """Return a weight of a transformer whose states have their columns in the order (D,)."""
+    order = order.to(tensor.device)
+    if READERS.search(name):
+        return tensor[:, order]
+    return tensor[order] if WRITERS.search(name) else tensor
 
 
 def _target_size(config: Config) -> int:

@@ -1,6 +1,7 @@
 """Every plan can be run: recipes, settings, needed runs and extractors exist."""
 
 import components
+import decoding_tables
 import measure
 import pytest
 import reply_tables
@@ -94,5 +95,5 @@ def test_an_expectation_of_an_unknown_run_is_an_error():
 
 
 def test_components_are_documented():
-    tables = (components, special, reply_tables, speed_tables)
+    tables = (components, special, reply_tables, speed_tables, decoding_tables)
     assert all(component.__doc__ for one in tables for component in one.COMPONENTS)

@@ -116,14 +116,14 @@ def test_recurrent_translator_is_not_supported():
 
 def test_transformer_with_other_settings_is_not_supported():
     task = translator(
-        encoder=TransformerEncoderConfig(dim=8, **TINY),
+        encoder=TransformerEncoderConfig(dim=8, positions="rotary", **TINY),
         decoder=TransformerDecoderConfig(dim=4, feed_forward="gelu", **TINY),
     )
     with pytest.raises(
         ExportError,
         match=(
             r"'marian': `model\.encoder\.positions` must be 'sinusoidal_halves', but is "
-            r"'sinusoidal'; `model\.decoder\.feed_forward` must be 'relu', but is 'gelu'; "
+            r"'rotary'; `model\.decoder\.feed_forward` must be 'relu', but is 'gelu'; "
             r"`model\.decoder\.positions` must be .+; `model\.decoder\.dim` must be the encoder's "
             r"\(8\), but is 4; `model\.ties` must be 'output' or 'all', but is 'none'\.$"
         ),
@@ -139,6 +139,33 @@ def test_transformer_with_the_settings_of_marian_is_supported():
         ties="output",
     )
     assert find_layout(task).model_type == "marian"
+
+
+def test_both_sides_must_have_the_same_positions():
+    task = translator(
+        encoder=TransformerEncoderConfig(dim=8, **TINY),
+        decoder=TransformerDecoderConfig(dim=8, positions="sinusoidal_halves", **TINY),
+        ties="all",
+    )
+    match = r"`model\.decoder\.positions` must be 'sinusoidal', but is 'sinusoidal_halves'\.$"
+    with pytest.raises(ExportError, match=match):
+        find_layout(task)
+
+
+@pytest.mark.parametrize("dim", [6, 8])
+def test_interleaved_positions_are_exported_with_other_columns(dim, tmp_path):
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    task = translator(
+        encoder=TransformerEncoderConfig(dim=dim, **TINY),
+        decoder=TransformerDecoderConfig(dim=dim, **TINY),
+        ties="all",
+    )
+    with torch.no_grad():
+        for parameter in task.model.parameters():
+            parameter.normal_()
+    initialize_folder(tmp_path / "run", task, {})
+    save_weights(task.model, tmp_path / "run" / "model.safetensors")
+    assert export_run(tmp_path / "run", tmp_path / "out").difference < 1e-4
 
 
 def test_transformer_with_copying_is_not_supported():

@@ -1,0 +1,1 @@
+"""Benchmark of decoding: speed, latency and quality of searches, compared with other libraries."""

@@ -1,0 +1,1 @@
+"""Search of translation runs by CTranslate2."""
