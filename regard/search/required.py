@@ -90,9 +90,7 @@ class RequiredPhrases:
         if self._opens_first:
             matched |= self._is_separator[:, None]
         counts = torch.zeros(batch, beams, self.needed.shape[1], dtype=torch.long, device=device)
-        return Progress(
-            matched, counts, torch.zeros(batch, beams, dtype=torch.bool, device=device)
-        )
+        return Progress(matched, counts, torch.zeros(batch, beams, dtype=torch.bool, device=device))
 
     def advance(self, progress: Progress, tokens: Tensor) -> Progress:
         """Return the progress of hypotheses (B, K) after another token, (B, K)."""

@@ -53,6 +53,24 @@ def predict(
     ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
+    glossary: Annotated[
+        Path | None, Option(metavar="FILE", help="Terms and their translations, tab-separated.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATTERN",
+            help="Parts of a source to keep: url, email, number, placeholder or a regular "
+            "expression. May be repeated.",
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        Option(metavar="WORD", help="A word that no prediction contains. May be repeated."),
+    ] = None,
+    replace_unknown: Annotated[
+        bool, Option("--replace-unknown", help="Replace unknown words by attended source words.")
+    ] = False,
     seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
@@ -70,10 +88,13 @@ def predict(
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     With several processes (`torchrun -m regard predict`), each predicts a part of the file, and
     --out names the file for all predictions.
+    With --glossary and --keep, predictions contain the translations of terms and the kept parts
+    of their sources; --json then lists which of them each prediction contains.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
     from regard.runs.folder import load
+    from regard.runs.prediction.lexical import read_lexical_options
     from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
     from regard.runs.prediction.shares import check_shared, predict_shares
     from regard.tasks.base import GeneratesImages
@@ -81,6 +102,12 @@ def predict(
     from regard.training.distributed.joining import join_processes
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
+    lexical = read_lexical_options(
+        glossary=glossary,
+        keep=keep or (),
+        forbid=forbid or (),
+        replace_unknown=replace_unknown,
+    )
     with join_processes(device) as processes:
         task = load(run, device)
         has_images = isinstance(task, GeneratesImages)
@@ -92,6 +119,7 @@ def predict(
             chunk_seconds=chunk,
             image_folder=out if has_images else None,
             rerank_weight=rerank_weight,
+            lexical=lexical,
         )
         pipeline = PredictionPipeline(
             task, options, reranker=load(rerank, device) if rerank else None
