@@ -50,15 +50,16 @@ class PhraseEncoder:
             text: The phrase.
             count: Number of occurrences.
         """
-        after_space = self._form(self.tokenizer.encode(text))
-        if after_space is None:
+        ids = self.tokenizer.encode(text)
+        if not ids or self.tokenizer.unk in ids:
             return None
-        forms = [after_space]
-        if (after_bracket := self._after_bracket(text)) is not None:
+        forms = [self._form(ids), self._after_bracket(text)]
+        if self.tokenizer.is_byte_level:
+            forms = [(SEPARATOR, *ids), self._form(ids)]
+        if text[0].isalnum() and not is_word_character(text[0]):
             # In scripts without whitespace between words, phrases have none before them.
-            is_first = not is_word_character(text[0]) and text[0].isalnum()
-            forms.insert(0 if is_first else 1, after_bracket)
-        return Phrase(tuple(dict.fromkeys(forms)), text, count)
+            forms.reverse()
+        return Phrase(tuple(dict.fromkeys(form for form in forms if form)), text, count)
 
     def forbidden(self, text: str) -> ForbiddenPhrase | None:
         """Return a phrase that a target must not contain; None if no tokens can spell it.
@@ -98,10 +99,8 @@ class PhraseEncoder:
     def _longest(self) -> int:
         return max(map(len, self._spellings))
 
-    def _form(self, ids: list[int]) -> tuple[int, ...] | None:
-        """Return the tokens of a phrase as a form; None if there are none, or unknown ones."""
-        if not ids or self.tokenizer.unk in ids:
-            return None
+    def _form(self, ids: list[int]) -> tuple[int, ...]:
+        """Return the tokens of a phrase as a form."""
         if ids[0] == self.vocabulary.space and len(ids) > 1:
             return (SEPARATOR, *ids[1:])
         # A token without mark continues a word, unless a word begins after the token before it.
@@ -109,12 +108,14 @@ class PhraseEncoder:
         return (SEPARATOR, *ids) if is_unmarked else tuple(ids)
 
     def _after_bracket(self, text: str) -> tuple[int, ...] | None:
+        """Return the tokens of a phrase after a bracket; None if they are unknown."""
         normal = self.tokenizer.normalize(text)
         spans = self.tokenizer.spans(OPENING + normal)
         first = next((index for index, (start, _) in enumerate(spans) if start == 1), None)
-        if self.tokenizer.is_byte_level or first is None:
+        ids = self.tokenizer.encode(OPENING + normal)[first:]
+        if first is None or self.tokenizer.unk in ids:
             return None
-        return self._form(self.tokenizer.encode(OPENING + normal)[first:])
+        return self._form(ids)
 
     def _continues(self, spelling: str) -> bool:
         """Return whether a token without mark continues a word."""
