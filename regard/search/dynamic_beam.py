@@ -39,6 +39,9 @@ def dynamic_beam_search(
     continuations, and the next token of every required phrase. So the target contains all phrases
     whenever the maximum length allows. Otherwise, hypotheses with more phrases are better.
 
+    The search of a sentence ends when `config.beams` of its hypotheses with all phrases have ended
+    and no active one with all phrases is better than the best of them.
+
     A sentence with N tokens in required phrases has at least N + 1 beams (but at most `MAX_ADDED`
     more than `config.beams`). Its result does not depend on the other sentences of the batch.
 
@@ -78,9 +81,10 @@ def dynamic_beam_search(
         best = beam.totals.masked_fill(~is_result, -torch.inf).amax(1)
         best_ended = best_ended.maximum(best / scale)
         beam, rows = beam.keep(step.is_end, widths, beams)
-        best_active = beam.totals.amax(1) / scale
+        is_complete = phrases.is_met(beam.progress)
+        best_active = beam.totals.masked_fill(~is_complete, -torch.inf).amax(1) / scale
         is_done = (num_ended >= config.beams) & (best_ended >= best_active)
-        is_done |= best_active == -torch.inf
+        is_done |= (beam.totals == -torch.inf).all(1)
         if should_check(index, scorer.device) and bool(is_done.all()):
             break
         beam = replace(beam, totals=beam.totals.masked_fill(is_done[:, None], -torch.inf))
@@ -200,13 +204,13 @@ class _Step:
         """
         batch, beams = beam.totals.shape
         vocab = log_probs.shape[-1]
-        given = log_probs.view(batch, beams, vocab)
-        given = _forbid(given, beam, phrases, end=end)
-        sums = (beam.totals[..., None] + given).flatten(1)  # (B, W·V)
-        indices = _candidates(sums, given, beam.progress, phrases=phrases, widths=widths)
+        given = _forbid(log_probs.view(batch, beams, vocab), beam, phrases, end=end)
+        indices = _candidates(given, beam, phrases=phrases, widths=widths)
         is_valid = indices < beams * vocab
         indices = indices.where(is_valid, 0)
-        totals = sums.gather(1, indices).masked_fill(~is_valid, -torch.inf)  # (B, K)
+        steps = given.flatten(1).gather(1, indices)
+        totals = beam.totals.gather(1, indices // vocab) + steps
+        totals = totals.masked_fill(~is_valid, -torch.inf)  # (B, K)
         extended = phrases.advance(beam.progress.select(indices // vocab), indices % vocab)
         order = _allocate(totals, phrases.num_tokens(extended))[:, : 2 * beams]
         totals, indices = totals.gather(1, order), indices.gather(1, order)
@@ -215,7 +219,7 @@ class _Step:
         is_first = torch.arange(order.shape[1], device=order.device) < widths[:, None]
         return cls(
             totals=totals,
-            log_probs=given.flatten(1).gather(1, indices),
+            log_probs=steps.gather(1, order),
             tokens=tokens,
             parents=indices // vocab,
             is_end=is_end,
@@ -239,16 +243,23 @@ class _Step:
 
 
 def _forbid(log_probs: Tensor, beam: _Beam, phrases: RequiredPhrases, *, end: int) -> Tensor:
-    """Forbid the end before all phrases are met, and longer words after a phrase."""
-    is_forbidden = phrases.continues_word(beam.progress, beam.last)  # (B, W, V)
-    is_forbidden[..., end] |= ~phrases.is_met(beam.progress)
-    changed = log_probs.masked_fill(is_forbidden, -torch.inf)
-    is_stuck = (changed == -torch.inf).all(2, keepdim=True)
-    return torch.where(is_stuck, log_probs, changed)
+    """Forbid the end before all phrases are met, and longer words after a phrase.
+
+    If all tokens of a hypothesis would be forbidden, none is.
+    """
+    changed = log_probs.clone()
+    is_unmet = ~phrases.is_met(beam.progress)  # (B, W)
+    changed[..., end] = changed[..., end].masked_fill(is_unmet, -torch.inf)
+    # Few hypotheses have just completed a phrase: the others are not masked.
+    is_inside = phrases.is_inside_word(beam.progress, beam.last)
+    changed[is_inside] = changed[is_inside].masked_fill(~phrases.vocabulary.begins, -torch.inf)
+    is_stuck = changed.amax(2) == -torch.inf
+    changed[is_stuck] = log_probs[is_stuck]
+    return changed
 
 
 def _candidates(
-    sums: Tensor, log_probs: Tensor, progress: Progress, *, phrases: RequiredPhrases, widths: Tensor
+    log_probs: Tensor, beam: _Beam, *, phrases: RequiredPhrases, widths: Tensor
 ) -> Tensor:
     """Return the indices of candidates, (B, K), each once; beyond the last index are none.
 
@@ -256,14 +267,16 @@ def _candidates(
     most likely continuation of each hypothesis, and the next token of each phrase.
     """
     beams, vocab = log_probs.shape[1:]
-    first = torch.arange(beams, device=sums.device)[:, None] * vocab  # (W, 1)
-    likeliest = sums.topk(min(2 * beams, sums.shape[1]), dim=1).indices
+    first = torch.arange(beams, device=log_probs.device)[:, None] * vocab  # (W, 1)
+    values, tokens = log_probs.topk(min(2 * beams, vocab), dim=2)  # (B, W, K)
+    tokens = tokens + first
+    sums = (beam.totals[..., None] + values).flatten(1)
+    likeliest = tokens.flatten(1).gather(1, sums.topk(min(2 * beams, sums.shape[1]), 1).indices)
     rank = torch.arange(likeliest.shape[1], device=sums.device)
     likeliest = likeliest.masked_fill(rank >= 2 * widths[:, None], beams * vocab)
-    best = (log_probs.argmax(2, keepdim=True) + first).flatten(1)
-    tokens, is_open = phrases.next_tokens(progress)  # (B, W, G)
-    required = (tokens + first).masked_fill(~is_open, beams * vocab).flatten(1)
-    indices = torch.cat([likeliest, best, required], 1).sort(1).values
+    following, is_open = phrases.next_tokens(beam.progress)  # (B, W, G)
+    required = (following + first).masked_fill(~is_open, beams * vocab).flatten(1)
+    indices = torch.cat([likeliest, tokens[..., 0], required], 1).sort(1).values
     is_repeated = indices == indices.roll(1, 1)
     is_repeated[:, 0] = False
     return indices.masked_fill(is_repeated, beams * vocab)

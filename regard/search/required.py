@@ -128,15 +128,14 @@ class RequiredPhrases:
         tokens = forms.gather(3, index)[..., 0]
         return tokens.clamp(min=0), self._is_open(progress)
 
-    def continues_word(self, progress: Progress, tokens: Tensor) -> Tensor:
-        """Return which tokens continue the word after a complete phrase, (B, K, V).
+    def is_inside_word(self, progress: Progress, tokens: Tensor) -> Tensor:
+        """Return whether hypotheses must end a word after a complete phrase, (B, K).
 
         Args:
             progress: The progress of hypotheses.
             tokens: (B, K), the last token of each hypothesis.
         """
-        is_inside = progress.is_complete & ~self.vocabulary.opens[tokens]
-        return is_inside[..., None] & ~self.vocabulary.begins
+        return progress.is_complete & ~self.vocabulary.opens[tokens]
 
     def _is_open(self, progress: Progress) -> Tensor:
         return progress.counts < self.needed[:, None]

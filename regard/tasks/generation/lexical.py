@@ -136,7 +136,7 @@ class LexicalControl:
         self._check_allowed(prefix, "`prefix`")
 
     def predict(self, predict: PredictSources, sources: list[Text]) -> list[list[Prediction]]:
-        """Predict for sources, those with required phrases and the others in separate batches.
+        """Predict for sources, in batches with similar numbers of required tokens.
 
         Args:
             predict: Predicts for sources with constraints.
@@ -144,14 +144,14 @@ class LexicalControl:
         """
         found = [self._find(as_text(source)) for source in sources]
         constraints = self._encode(found)
+        # All sentences of a batch have as many beams as the one with the most required tokens.
+        groups: dict[int, list[int]] = {}
+        for row, one in enumerate(constraints):
+            groups.setdefault(one.num_tokens.bit_length(), []).append(row)
         results: dict[int, list[Prediction]] = {}
-        for has_required in (False, True):
-            rows = [
-                row for row, one in enumerate(constraints) if bool(one.required) == has_required
-            ]
-            if rows:
-                given = [sources[row] for row in rows], [constraints[row] for row in rows]
-                results.update(zip(rows, predict(*given), strict=True))
+        for _, rows in sorted(groups.items()):
+            given = [sources[row] for row in rows], [constraints[row] for row in rows]
+            results.update(zip(rows, predict(*given), strict=True))
         predictions = [results[row] for row in range(len(sources))]
         if self.options.replace_unknown:
             predictions = replace_unknown(self.task, sources, predictions, glossary=self.glossary)
