@@ -274,7 +274,7 @@ def _candidates(
     likeliest = tokens.flatten(1).gather(1, sums.topk(min(2 * beams, sums.shape[1]), 1).indices)
     rank = torch.arange(likeliest.shape[1], device=sums.device)
     likeliest = likeliest.masked_fill(rank >= 2 * widths[:, None], beams * vocab)
-    following, is_open = phrases.next_tokens(beam.progress)  # (B, W, G)
+    following, is_open = phrases.next_tokens(beam.progress)  # (B, W, N)
     required = (following + first).masked_fill(~is_open, beams * vocab).flatten(1)
     indices = torch.cat([likeliest, tokens[..., 0], required], 1).sort(1).values
     is_repeated = indices == indices.roll(1, 1)

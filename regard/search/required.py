@@ -18,7 +18,7 @@ class Progress:
     matched: Tensor
     """(B, W, C, L), bool: whether the latest tokens are the first 1 … L tokens of a form."""
     counts: Tensor
-    """(B, W, G), number of occurrences of each phrase, at most the required number."""
+    """(B, W, N), number of occurrences of each phrase, at most the required number."""
     is_complete: Tensor
     """(B, W), whether the last token completed a required occurrence."""
 
@@ -35,7 +35,7 @@ class RequiredPhrases:
     not. A required occurrence ends at the end of a word: no token that continues the word may
     follow it.
 
-    All tensors are padded to G phrases, C forms and L tokens per form; the first G forms are those
+    All tensors are padded to N phrases, C forms and L tokens per form; the first N forms are those
     that search generates.
 
     Args:
@@ -69,15 +69,15 @@ class RequiredPhrases:
             needed[row, : len(group)] = torch.tensor([phrase.count for phrase in group])
         self.forms = forms.to(device)  # (B, C, L)
         self.lengths = (self.forms != PADDING).sum(2)  # (B, C)
-        self.needed = needed.to(device)  # (B, G)
-        self.sizes = self.lengths[:, :num_phrases]  # (B, G)
+        self.needed = needed.to(device)  # (B, N)
+        self.sizes = self.lengths[:, :num_phrases]  # (B, N)
         self.totals = (self.needed * self.sizes).sum(1)  # (B,)
         is_separator = self.forms == SEPARATOR
         self._generated = self.forms[:, :num_phrases].masked_fill(
             is_separator[:, :num_phrases], vocabulary.space
-        )  # (B, G, L)
+        )  # (B, N, L)
         self._is_separator = is_separator
-        member = torch.nn.functional.one_hot(groups, num_phrases).bool()  # (B, C, G)
+        member = torch.nn.functional.one_hot(groups, num_phrases).bool()  # (B, C, N)
         self._member = member.to(device) & (self.lengths > 0)[..., None]
         self._groups = groups.to(device)
         self._opens_first = bool(vocabulary.opens[start])
@@ -101,7 +101,7 @@ class RequiredPhrases:
         matched = torch.cat([begun, progress.matched[..., :-1]], -1) & is_equal
         last = (self.lengths - 1).clamp(min=0)[:, None, :, None].expand(*matched.shape[:3], 1)
         is_whole = matched.gather(3, last)[..., 0]  # (B, K, C)
-        has_occurred = (is_whole[..., None] & self._member[:, None]).any(2)  # (B, K, G)
+        has_occurred = (is_whole[..., None] & self._member[:, None]).any(2)  # (B, K, N)
         is_new = has_occurred & (progress.counts < self.needed[:, None])
         groups = self._groups[:, None].expand(*matched.shape[:3])
         # The next occurrence begins after this one.
@@ -118,11 +118,11 @@ class RequiredPhrases:
 
     def num_tokens(self, progress: Progress) -> Tensor:
         """Return the number of tokens of met phrases and of the longest begun phrase, (B, K)."""
-        begun = self._num_begun(progress).masked_fill(~self._is_open(progress), 0)  # (B, K, G)
+        begun = self._num_begun(progress).masked_fill(~self._is_open(progress), 0)  # (B, K, N)
         return (progress.counts * self.sizes[:, None]).sum(2) + begun.amax(2)
 
     def next_tokens(self, progress: Progress) -> tuple[Tensor, Tensor]:
-        """Return the next token of each phrase, (B, K, G), and whether the phrase is not met."""
+        """Return the next token of each phrase, (B, K, N), and whether the phrase is not met."""
         index = self._num_begun(progress)[..., None]
         forms = self._generated[:, None].expand(*index.shape[:3], -1)
         tokens = forms.gather(3, index)[..., 0]
@@ -141,7 +141,7 @@ class RequiredPhrases:
         return progress.counts < self.needed[:, None]
 
     def _num_begun(self, progress: Progress) -> Tensor:
-        """Return the number of tokens of each phrase that have been generated, (B, K, G)."""
+        """Return the number of tokens of each phrase that have been generated, (B, K, N)."""
         num_phrases, longest = self.sizes.shape[1], self.forms.shape[2]
         numbers = torch.arange(1, longest + 1, device=self.forms.device)
         return (progress.matched[:, :, :num_phrases] * numbers).amax(3)
