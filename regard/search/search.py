@@ -9,9 +9,11 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
 from regard.search.constraints import ConstrainedScorer, build_constraints
+from regard.search.dynamic_beam import dynamic_beam_search
 from regard.search.forced import stepwise_log_probs
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
+from regard.search.lexical import LexicalScorer
 from regard.search.mbr import rank_by_consensus
 from regard.search.sampling import sample
 from regard.search.scorer import Scorer
@@ -35,7 +37,8 @@ def search(
     temperature. Hypotheses are ranked by their `value`.
 
     Args:
-        scorer: Scorer of next tokens.
+        scorer: Scorer of next tokens; a `LexicalScorer` has phrases that targets must contain or
+            must not contain.
         start: The start token.
         end: The end token.
         max_lengths: (B,) maximum number of tokens of each sentence, including its prefix.
@@ -54,7 +57,20 @@ def search(
     constrained = ConstrainedScorer(scorer, constraints) if constraints else scorer
     num_hypotheses = max(num_best, config.consensus)
     config = replace(config, beams=max(config.beams, config.consensus))
-    if config.is_sampling:
+    found: list[list[Hypothesis]] = [[]]
+    if isinstance(scorer, LexicalScorer) and scorer.has_required:
+        found = dynamic_beam_search(
+            constrained,
+            scorer,
+            start=start,
+            end=end,
+            max_lengths=max_lengths,
+            config=config,
+            num_best=num_best,
+        )
+    if all(found):
+        hypotheses = found
+    elif config.is_sampling:
         hypotheses = sample(
             constrained,
             start=start,
@@ -76,6 +92,9 @@ def search(
             config=config,
             num_best=num_hypotheses,
         )
+    if any(found):
+        # Sentences without required phrases have the results of the search without any.
+        hypotheses = [one or other for one, other in zip(found, hypotheses, strict=True)]
     _check_prefixes(hypotheses, prefixes or ())
     if config.repetition_penalty != 1.0:
         hypotheses = rescore(scorer, hypotheses, start=start)

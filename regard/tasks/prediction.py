@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -27,6 +27,20 @@ MAX_PLOTTED = 80
 
 
 @dataclass(frozen=True, slots=True)
+class PhraseResult:
+    """Whether a prediction satisfies a lexical constraint."""
+
+    phrase: str
+    """The phrase."""
+    kind: str
+    """`glossary`, `keep`, `require` or `forbid`."""
+    source: str | None
+    """The part of the source that requires the phrase, if there is one."""
+    is_met: bool
+    """Whether the prediction contains the phrase, or, if it is forbidden, does not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """One prediction for one source."""
 
@@ -40,6 +54,8 @@ class Prediction:
     """Log-probability of each token."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
     """The predicted image, (Y, X, 3), if the task predicts images."""
+    phrases: tuple[PhraseResult, ...] | None = None
+    """The lexical constraints of the source; None without lexical control."""
 
     def __repr__(self) -> str:
         tokens = f", {count(len(self.tokens), 'token')}" if self.tokens else ""
@@ -72,7 +88,13 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the image."""
-        return {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        del values["image"]
+        if self.phrases is None:
+            del values["phrases"]
+        else:
+            values["phrases"] = [asdict(phrase) for phrase in self.phrases]
+        return values
 
 
 class CaptionedImage(NamedTuple):

@@ -57,6 +57,24 @@ def predict(
         bool,
         Option("--resume", help="Continue the predictions of an interrupted command in --out."),
     ] = False,
+    glossary: Annotated[
+        Path | None, Option(metavar="FILE", help="Terms and their translations, tab-separated.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATTERN",
+            help="Parts of a source to keep: url, email, number, placeholder or a regular "
+            "expression. May be repeated.",
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        Option(metavar="WORD", help="A word that no prediction contains. May be repeated."),
+    ] = None,
+    replace_unknown: Annotated[
+        bool, Option("--replace-unknown", help="Replace unknown words by attended source words.")
+    ] = False,
     seed: SearchSeed = None,
     engine: Annotated[
         str, Option(help="Library of the search: regard, or ctranslate2 for transformers.")
@@ -79,11 +97,14 @@ def predict(
     --out names the file for all predictions.
     With --resume, a command that was killed or stopped continues where it ended, with the same
     arguments; until the end, predictions are in OUT.part.
+    With --glossary and --keep, predictions contain the translations of terms and the kept parts
+    of their sources; --json then lists which of them each prediction contains.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
     from regard.data.text.lines import watching_position
     from regard.runs.folder import load
+    from regard.runs.prediction.lexical import read_lexical_options
     from regard.runs.prediction.output import PartialOutput, check_resumed, describe_settings
     from regard.runs.prediction.predict import PredictionPipeline, PredictOptions
     from regard.runs.prediction.progress import SourceCounter
@@ -94,6 +115,12 @@ def predict(
     from regard.training.distributed.joining import join_processes
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
+    lexical = read_lexical_options(
+        glossary=glossary,
+        keep=keep or (),
+        forbid=forbid or (),
+        replace_unknown=replace_unknown,
+    )
     with join_processes(device) as processes:
         task = load(run, device)
         if engine != "regard":
@@ -112,6 +139,7 @@ def predict(
             chunk_seconds=chunk,
             image_folder=out if has_images else None,
             rerank_weight=rerank_weight,
+            lexical=lexical,
         )
         pipeline = PredictionPipeline(
             task, options, reranker=load(rerank, device) if rerank else None

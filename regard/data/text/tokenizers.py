@@ -179,6 +179,16 @@ class Tokenizer:
         """Number of tokens, with special tokens."""
         return len(self._tokens)
 
+    @property
+    def is_byte_level(self) -> bool:
+        """Whether every byte is a token, with the id of the byte plus 4."""
+        return self._is_bytes
+
+    def normalize(self, text: str) -> str:
+        """Return a text in the form that is encoded: Unicode form NFC, and so on."""
+        normalizer = self._trained.normalizer
+        return normalizer.normalize_str(text) if normalizer is not None else text
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without start and end tokens."""
         with _whole_characters([text]):

@@ -14,10 +14,12 @@ from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
 from regard.runs.prediction.groups import group, group_arriving
+from regard.runs.prediction.lexical import control_words
 from regard.runs.prediction.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.prediction.progress import SourceCounter
 from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task
+from regard.tasks.generation.lexical import LexicalOptions
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading import drop_unreadable, find_modality
 from regard.tasks.recipe import BaseDataConfig
@@ -45,6 +47,8 @@ class PredictOptions:
     """Folder for predicted images."""
     rerank_weight: float | None = None
     """Weight of the reranker, if there is one."""
+    lexical: LexicalOptions | None = None
+    """Words that predictions must contain, and words that they must not contain."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ class PredictionPipeline:
             options: Options of prediction.
             reranker: A run that predicts sources from targets, to rerank predictions.
         """
+        if options.lexical is not None:
+            task = control_words(task, options.lexical)
         self.task = task
         self.options = options
         beams, overrides = options.beams, options.overrides

@@ -1,6 +1,6 @@
 """Attention weights of an encoder–decoder under forced decoding, with CTC alignment for audio."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,12 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
     Maps of a model without attention have no layers. Maps of a model that copies hold only the
     copying probabilities. A source may be a line, as for `predict`.
     """
+    parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
+    return attend_batches(task, task.batches(parsed))
+
+
+def attend_batches(task: "Predictor", batches: Iterable[Batch]) -> list[AttentionMap]:
+    """Return the attention weights of the targets of batches, in the order of the examples."""
     pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
     recorded_part: nn.Module = nn.ModuleList(pointers) if pointers else task.model
     kind = COPYING if pointers else "attention"
@@ -47,8 +53,7 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
             for row, source in enumerate(describe(task, task.source, batch))
         ]
 
-    parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
-    return map_batches(attend_batch, task.batches(parsed), description="Computing attention")
+    return map_batches(attend_batch, batches, description="Computing attention")
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard.core.errors import ConfigError
 from regard.data.corpus import MAX_FITTED, sample
 from regard.data.example import Example
 from regard.data.modality import fit_source, load_source
 from regard.data.text.field import TextField, both_sides, texts_of
-from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.tasks.base import Fields
 from regard.tasks.generation.recipe import DataConfig
@@ -37,3 +38,14 @@ def load_pair(config: DataConfig, folder: Path) -> Fields:
     target = TextField.load(folder, "target")
     target.add_start()
     return {"source": load_source(config.source, folder), "target": target}
+
+
+def read_prefix(prefix: str, tokenizer: Tokenizer) -> list[int]:
+    """Return the tokens that all targets begin with; raise `ConfigError` for unknown tokens."""
+    ids = tokenizer.encode(prefix)
+    if tokenizer.unk in ids:
+        raise ConfigError(
+            f"`prefix` must consist of tokens of the target vocabulary, but '{prefix}' is "
+            f"tokenised as '{tokenizer.decode(ids)}'."
+        )
+    return ids

@@ -1,10 +1,11 @@
 """Generation: a source in, a target of tokens out, by an encoder–decoder and a search."""
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
 import torch
@@ -34,6 +35,7 @@ from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
+from regard.search.lexical import LexicalConstraints
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
@@ -41,8 +43,9 @@ from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
-from regard.tasks.generation.fields import fit_pair, fit_target, load_pair
+from regard.tasks.generation.fields import fit_pair, fit_target, load_pair, read_prefix
 from regard.tasks.generation.guided_alignment import token_links
+from regard.tasks.generation.lexical import LexicalControl, LexicalOptions, with_constraints
 from regard.tasks.generation.likelihood import likelihood_loss
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
@@ -67,6 +70,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     target: TextField
     kept: Iterable[int] = ()
     """Indices of the training examples that are not too long."""
+    lexical: LexicalControl | None = None
+    """Words that predictions must contain or must not contain."""
     _has_warned = False
 
     @classmethod
@@ -251,7 +256,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         require_list(sources, "sources")
         config = search or self.search
         check_ctc(self.recipe.model, config)
-        tokens = self._read_prefix(prefix)
+        tokens = read_prefix(prefix, self.target.tokenizer)
+        if self.lexical is not None:
+            self.lexical.check_prefix(prefix)
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
         return self._predict(parsed, config, num_best=num_best, prefix=tokens)
@@ -264,7 +271,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
     ) -> list[list[Prediction]]:
-        def predict(nonempty: list[Text]) -> list[list[Prediction]]:
+        def predict(
+            nonempty: list[Text], constraints: Sequence[LexicalConstraints] = ()
+        ) -> list[list[Prediction]]:
             @torch.inference_mode()
             def predict_batch(batch: Batch) -> list[list[Prediction]]:
                 hypotheses = self.generate(
@@ -274,6 +283,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                     num_best=num_best,
                     prefix=prefix,
                     numbers=[crc32(as_text(nonempty[row]).encode()) for row in batch.rows],
+                    constraints=[constraints[row] for row in batch.rows] if constraints else (),
                 )
                 write, tokenizer = self.target.write, self.target.tokenizer
                 return [
@@ -284,8 +294,16 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             return map_batches(predict_batch, self.batches([Example(one) for one in nonempty]))
 
         return predict_nonempty(
-            predict, sources, is_nonempty=lambda source: as_text(source).strip()
+            predict if self.lexical is None else partial(self.lexical.predict, predict),
+            sources,
+            is_nonempty=lambda source: as_text(source).strip(),
         )
+
+    def with_lexical(self, options: LexicalOptions) -> Self:
+        """Return the same task with lexical control of its predictions."""
+        changed = copy.copy(self)
+        changed.lexical = LexicalControl(self, options)
+        return changed
 
     def example_to_show(self, source: Text, target: str | None = None) -> tuple[Example, str]:
         """Return the example that `regard show` plots, and its target."""
@@ -321,6 +339,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
         numbers: Sequence[int] | None = None,
+        constraints: Sequence[LexicalConstraints] = (),
     ) -> list[list[Hypothesis]]:
         """Search for the best targets of encoded sources.
 
@@ -331,14 +350,16 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             num_best: Number of hypotheses per source.
             prefix: Tokens that each target begins with.
             numbers: Keys of the sources' random numbers, for sampling.
+            constraints: Lexical constraints of each source, for a task with lexical control.
         """
         tokenizer = self.target.tokenizer
         with torch.inference_mode():
             scorer = ctc.build_scorer(self.model, memory, tokenizer, weight=config.ctc_weight)
-            if isinstance(scorer, CtcScorer) and ctc.is_best_path_search(config, prefix):
-                return ctc.decode_best_path(scorer, self.model, memory)
+            searched = with_constraints(scorer, constraints, self.lexical)
+            if isinstance(searched, CtcScorer) and ctc.is_best_path_search(config, prefix):
+                return ctc.decode_best_path(searched, self.model, memory)
             hypotheses = find_targets(
-                scorer,
+                searched,
                 start=tokenizer.sos,
                 end=tokenizer.eos,
                 max_lengths=max_lengths,
@@ -371,12 +392,3 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         if not self._has_warned:
             ids = field.read_all(sources)
             self._has_warned = warn_if_long(ids, self.recipe.data.batch.max_length, LONG_SOURCES)
-
-    def _read_prefix(self, prefix: str) -> list[int]:
-        ids = self.target.tokenizer.encode(prefix)
-        if self.target.tokenizer.unk in ids:
-            raise ConfigError(
-                f"`prefix` must consist of tokens of the target vocabulary, but '{prefix}' is "
-                f"tokenised as '{self.target.tokenizer.decode(ids)}'."
-            )
-        return ids
