@@ -31,7 +31,7 @@ def search_with(
             )
         return None
     search = override_search(task.search, overrides)
-    search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
+    search = search.with_beams(num_best) if beams is None else replace(search, beams=beams)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search
 
