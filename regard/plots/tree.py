@@ -37,6 +37,8 @@ class Branch:
     status: Status = "kept"
     """Whether the branch leads to the result, is continued or finished, or is dropped."""
     children: tuple["Branch", ...] = ()
+    note: str = ""
+    """Further text of the token, such as the rank of a finished hypothesis."""
 
 
 def trees(panels: Mapping[str, tuple[Branch, ...]], *, root: str = "<sos>") -> Figure:

@@ -23,8 +23,8 @@ class Stopping:
         self._width = config.beams // config.groups
         shape = (len(limits), config.groups)
         self._num_ended = torch.zeros(shape, dtype=torch.long, device=limits.device)
-        self._best = torch.full((len(limits), config.groups), -torch.inf, device=limits.device)
-        self._results = torch.full((len(limits), num_best), -torch.inf, device=limits.device)
+        self._best = torch.full(shape, -torch.inf, device=limits.device)
+        self._results = torch.full((*shape, num_best), -torch.inf, device=limits.device)
         self._scale_at_limit = length_scale(limits.float(), config)
 
     def update(self, finished: Tensor, active: Tensor, *, length: int) -> Tensor:
@@ -44,11 +44,13 @@ class Stopping:
         if self._config.stopping == "none":
             return active.amax(1) == -torch.inf
         if self._config.stopping == "bound":
-            values = torch.cat([self._results, finished / scale], dim=1)
-            self._results = values.topk(self._results.shape[1], dim=1).values
+            values = torch.cat([self._results, by_group / scale], dim=2)
+            self._results = values.topk(self._results.shape[2], dim=2).values  # (B, G, N)
+            # The results of one group are distinct; those of several may be equal.
+            worst = self._results[..., -1].amax(1)
             # Log-probabilities never increase, and the scale is largest at the maximum length.
             best_possible = active.amax(1) / self._scale_at_limit  # (B,)
-            return best_possible <= self._results[:, -1]
+            return best_possible <= worst
         self._best = self._best.maximum(by_group.amax(2) / scale)
         is_best = self._best >= self._group(active).amax(2) / scale  # (B, G)
         return is_full & is_best.all(1)

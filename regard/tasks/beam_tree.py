@@ -1,9 +1,11 @@
 """The beam tree of a sentence: all hypotheses that a beam search kept or finished."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.plots.tree import Branch, Status
 from regard.search.settings import SearchConfig
 from regard.search.tree import record_trees
 from regard.tasks.alternatives import HasScorers
@@ -44,6 +46,36 @@ class BeamTree:
     nodes: tuple[BeamNode, ...]
     """The hypotheses in the order of steps, each after its parent."""
 
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The tree for a plot."""
+        statuses: dict[int, Status] = {}
+        for node in self.nodes:
+            if node.is_finished:
+                status: Status = "result" if node.rank == 1 else "kept"
+                at: int | None = node.id
+                while at is not None and statuses.get(at) != "result":
+                    statuses[at] = status
+                    at = self.nodes[at].parent
+        children: dict[int | None, list[BeamNode]] = {}
+        for node in self.nodes:
+            children.setdefault(node.parent, []).append(node)
+
+        def build(parent: int | None) -> tuple[Branch, ...]:
+            return tuple(
+                Branch(
+                    node.token.removeprefix("▁") or node.token,
+                    math.exp(node.log_prob),
+                    math.exp(node.total),
+                    statuses.get(node.id, "pruned"),
+                    build(node.id),
+                    f"#{node.rank}" if node.rank else "",
+                )
+                for node in children.get(parent, [])
+            )
+
+        return build(None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
@@ -76,9 +108,7 @@ def find_beam_tree(
             f"{config.temperature:g}. Set it to 0."
         )
     with record_trees() as recorder:
-        (predictions,) = task.predict(
-            [source], num_best=config.beams, search=config, prefix=prefix
-        )
+        (predictions,) = task.predict([source], num_best=config.beams, search=config, prefix=prefix)
     if not recorder.num_searches:
         raise ConfigError(
             f"A beam tree needs a source to search for and a beam search, but '{source}' was "

@@ -24,6 +24,7 @@ from regard.cli.options import (
     SearchSeed,
 )
 from regard.cli.output import output_to, print_json
+from regard.core.errors import ConfigError
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ def predict(
         float | None, Option(metavar="SECONDS", help="Maximum length of audio segments.")
     ] = None,
     as_json: JsonLines = False,
+    alternatives: Annotated[
+        int | None, Option(metavar="K", help="With --json, the K most likely tokens per position.")
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="For one sentence, a JSON file for the beam tree."),
+    ] = None,
     out: Annotated[
         Path | None, Option(*OUT, help="A file for the predictions; for images, a folder.")
     ] = None,
@@ -70,6 +78,9 @@ def predict(
     With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
     With several processes (`torchrun -m regard predict`), each predicts a part of the file, and
     --out names the file for all predictions.
+    With --alternatives, --json also has the most likely tokens at each position of a prediction,
+    with their log-probabilities. With --tree, all hypotheses that beam search kept or finished are
+    written to a file.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
@@ -81,6 +92,8 @@ def predict(
     from regard.training.distributed.joining import join_processes
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
+    if alternatives is not None and not as_json:
+        raise ConfigError("`--alternatives` needs `--json`, which prints them. Add it.")
     with join_processes(device) as processes:
         task = load(run, device)
         has_images = isinstance(task, GeneratesImages)
@@ -92,6 +105,8 @@ def predict(
             chunk_seconds=chunk,
             image_folder=out if has_images else None,
             rerank_weight=rerank_weight,
+            alternatives=alternatives,
+            tree=tree,
         )
         pipeline = PredictionPipeline(
             task, options, reranker=load(rerank, device) if rerank else None

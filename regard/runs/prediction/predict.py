@@ -12,6 +12,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
+from regard.runs.prediction.details import with_details
 from regard.runs.prediction.groups import group, group_arriving
 from regard.runs.prediction.long_audio import Segment, check_chunks, join_segments, transcribe_all
 from regard.runs.reranking import predict_function
@@ -43,6 +44,10 @@ class PredictOptions:
     """Folder for predicted images."""
     rerank_weight: float | None = None
     """Weight of the reranker, if there is one."""
+    alternatives: int | None = None
+    """Number of most likely tokens at each position of predictions; none if not given."""
+    tree: Path | None = None
+    """JSON file for the beam tree of the only source."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,9 @@ class PredictionPipeline:
         self.search = search
         if search is not None:
             predict = partial(predict, search=search, prefix=options.prefix)
-        self._predict = predict
+        self._predict = with_details(
+            predict, task, search=search, options=options, is_reranked=reranker is not None
+        )
 
     def __call__(
         self, sources: Iterable[str], *, is_live: bool = False
