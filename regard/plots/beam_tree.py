@@ -65,7 +65,7 @@ def beam_tree(branches: Sequence[Branch], *, root: str = "<sos>", title: str = "
         size = (_COLUMN_WIDTH * (num_columns + 1), _ROW_HEIGHT * sum(heights) + 0.9)
         figure = Figure(figsize=size, layout="constrained")
         if title:
-            figure.suptitle(label(title, 100), x=0.01, ha="left", fontsize=11)
+            figure.suptitle(label(title, 12 * (num_columns + 1)), x=0.01, ha="left", fontsize=11)
         grid = figure.subplots(len(strips), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, first, strip, height in zip(grid, before, strips, heights, strict=False):
             start = first[0].column

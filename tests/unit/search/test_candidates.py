@@ -34,7 +34,7 @@ def random_tree(seed, depth=5):
 
 
 def diverse_search(tree, limit, *, width, groups, diversity):
-    """Finished hypotheses of diverse beam search without an early end, as in the paper's listing."""
+    """Finished hypotheses of diverse beam search without an early end, as in the paper."""
     beams = [[((), 0.0)] for _ in range(groups)]
     found = {}
     for length in range(1, limit + 1):
