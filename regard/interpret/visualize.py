@@ -15,7 +15,7 @@ from regard.plots.spectrogram import AudioAlignment
 from regard.plots.tree import Branch
 from regard.tasks.attention_plots import attention_tiles, num_columns, spectrogram_of
 from regard.tasks.base import Attends, GeneratesImages, Task
-from regard.tasks.beam_tree import find_beam_tree
+from regard.tasks.decoding.beam_tree import find_beam_tree
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.reading import find_modality
 

@@ -79,7 +79,7 @@ class DiverseCandidates:
         indices = []
         for group in range(self.groups):
             penalised = (sums[:, group] - self.diversity * counts[:, None]).flatten(1)
-            values, best = penalised.topk(2 * width, dim=1)  # (B, 2W/G)
+            values, best = penalised.topk(2 * width, dim=1)
             tokens = best % vocab
             kept = TopCandidates(width).keep(tokens == self.end)
             chosen = values.gather(1, kept).isfinite().to(counts.dtype)
@@ -91,7 +91,7 @@ class DiverseCandidates:
     def keep(self, is_end: Tensor) -> Tensor:
         """Return the first active candidates of each group."""
         width = is_end.shape[1] // (2 * self.groups)
-        halves = is_end.view(-1, 2, self.groups, width).transpose(1, 2)  # (B, G, 2, W/G)
+        halves = is_end.view(-1, 2, self.groups, width).transpose(1, 2)  # by group, then half
         order = halves.flatten(2).int().argsort(dim=2, stable=True)[..., :width]
         first = torch.arange(self.groups, device=is_end.device)[:, None] * width
         kept: Tensor = order // width * (self.groups * width) + first + order % width

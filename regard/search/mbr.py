@@ -1,13 +1,13 @@
 """Minimum Bayes risk decoding: rank hypotheses by their similarity to all others."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from regard.core.ngrams import ngram_matches
 from regard.search.hypothesis import Hypothesis
 
 MAX_ORDER = 4
@@ -68,3 +68,31 @@ def pairwise_similarities(targets: Sequence[Sequence[int]]) -> Tensor:
         num_orders += larger > 0
     # Two empty targets are equal.
     return torch.where(num_orders > 0, total / num_orders.clamp(min=1), 1.0)
+
+
+def ngram_matches(sequences: Sequence[Sequence[Hashable]], order: int) -> tuple[Tensor, Tensor]:
+    """Return the number of n-grams that each pair of sequences shares, and that each has.
+
+    Repeated occurrences of an n-gram count as often as both sequences have them.
+
+    Args:
+        sequences: W sequences.
+        order: Number of items of an n-gram.
+
+    Returns:
+        (W, W) and (W,), in double precision.
+    """
+    # Each occurrence has a column of its own: the matrix product counts shared occurrences.
+    columns: dict[tuple[tuple[Hashable, ...], int], int] = {}
+    entries = []
+    for row, items in enumerate(sequences):
+        counts: Counter[tuple[Hashable, ...]] = Counter()
+        for first in range(len(items) - order + 1):
+            ngram = tuple(items[first : first + order])
+            counts[ngram] += 1
+            entries.append((row, columns.setdefault((ngram, counts[ngram]), len(columns))))
+    indicators = torch.zeros(len(sequences), len(columns), dtype=torch.float64)
+    if entries:
+        rows, indices = torch.tensor(entries).T
+        indicators[rows, indices] = 1.0
+    return indicators @ indicators.T, indicators.sum(1)

@@ -45,15 +45,16 @@ class Stopping:
             return active.amax(1) == -torch.inf
         if self._config.stopping == "bound":
             values = torch.cat([self._results, by_group / scale], dim=2)
-            self._results = values.topk(self._results.shape[2], dim=2).values  # (B, G, N)
+            self._results = values.topk(self._results.shape[2], dim=2).values
             # The results of one group are distinct; those of several may be equal.
             worst = self._results[..., -1].amax(1)
             # Log-probabilities never increase, and the scale is largest at the maximum length.
             best_possible = active.amax(1) / self._scale_at_limit  # (B,)
             return best_possible <= worst
         self._best = self._best.maximum(by_group.amax(2) / scale)
-        is_best = self._best >= self._group(active).amax(2) / scale  # (B, G)
+        is_best = self._best >= self._group(active).amax(2) / scale
         return is_full & is_best.all(1)
 
     def _group(self, totals: Tensor) -> Tensor:
-        return totals.view(len(totals), -1, self._width)  # (B, G, W/G)
+        """Split the beams of each sentence (B, W) into groups."""
+        return totals.view(len(totals), -1, self._width)

@@ -37,7 +37,7 @@ from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Generates, Task, WarmStart
-from regard.tasks.consensus import find_candidates, rank_texts
+from regard.tasks.decoding.consensus import find_candidates, rank_texts
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction

@@ -10,9 +10,9 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.files import check_suffix, write_json
 from regard.search.settings import SearchConfig
-from regard.tasks.alternatives import add_alternatives
 from regard.tasks.base import Task
-from regard.tasks.beam_tree import find_beam_tree
+from regard.tasks.decoding.alternatives import add_alternatives
+from regard.tasks.decoding.beam_tree import find_beam_tree
 from regard.tasks.prediction import Prediction
 
 if TYPE_CHECKING:

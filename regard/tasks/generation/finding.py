@@ -10,7 +10,7 @@ from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.tasks.consensus import find_candidates, rank_texts
+from regard.tasks.decoding.consensus import find_candidates, rank_texts
 from regard.tasks.generation import ctc
 from regard.tasks.generation.coverage import rank_by_coverage
 

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from regard.search.settings import SearchConfig
-from regard.tasks.consensus import compares_texts, find_candidates, rank_texts
+from regard.tasks.decoding.consensus import compares_texts, find_candidates, rank_texts
 
 SENTENCE_SCORES = {"chrf": sacrebleu.sentence_chrf, "bleu": sacrebleu.sentence_bleu}
 

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from regard.core.ngrams import ngram_matches
+from regard.search.mbr import ngram_matches
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -6,7 +6,7 @@ import pytest
 from regard.core.errors import ConfigError
 from regard.plots.tree import walk
 from regard.search.settings import SearchConfig
-from regard.tasks.beam_tree import find_beam_tree
+from regard.tasks.decoding.beam_tree import find_beam_tree
 
 SOURCE = "a b c d e"
 

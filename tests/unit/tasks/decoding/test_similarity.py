@@ -2,7 +2,7 @@ import pytest
 import sacrebleu
 import torch
 
-from regard.metrics.text.pairwise import PAIRWISE, pairwise_bleu, pairwise_chrf
+from regard.tasks.decoding.similarity import PAIRWISE, pairwise_bleu, pairwise_chrf
 
 TEXTS = [
     "The cat sat on the mat.",

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from regard.metrics.text.pairwise import PAIRWISE
 from regard.search.hypothesis import Hypothesis
 from regard.search.mbr import rank_by_consensus
 from regard.search.settings import SearchConfig
+from regard.tasks.decoding.similarity import PAIRWISE
 
 
 def compares_texts(config: SearchConfig) -> bool:

@@ -8,8 +8,8 @@ from regard.core.errors import ConfigError
 from regard.plots.tree import Branch, Status
 from regard.search.settings import SearchConfig
 from regard.search.tree import record_trees
-from regard.tasks.alternatives import HasScorers
 from regard.tasks.base import Generates, Task
+from regard.tasks.decoding.alternatives import HasScorers
 from regard.tasks.prediction import Prediction
 
 

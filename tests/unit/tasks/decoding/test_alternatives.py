@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.search.settings import SearchConfig
-from regard.tasks.alternatives import add_alternatives
+from regard.tasks.decoding.alternatives import add_alternatives
 
 SOURCES = ["a b c d e", "", "e d", "b b a"]
 

@@ -1,11 +1,11 @@
-"""Sentence-level chrF and BLEU of each pair of texts, equal to those of sacrebleu."""
+"""Sentence-level chrF and BLEU of each pair of texts, as sacrebleu computes them."""
 
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from regard.core.ngrams import ngram_matches
+from regard.search.mbr import ngram_matches
 
 CHRF_ORDER, CHRF_BETA, BLEU_ORDER = 6, 2, 4
 """Maximum n-gram orders, and the weight of recall in chrF."""
