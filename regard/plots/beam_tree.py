@@ -2,11 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from rich.text import Text
 
 from regard.core.errors import DataError
@@ -14,6 +11,10 @@ from regard.core.terminal import clean
 from regard.plots.figure import COLORS, style
 from regard.plots.inputs import label
 from regard.plots.tree import STYLES, Branch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MAX_COLUMNS = 11
 """Steps per strip; longer trees are continued below."""
@@ -41,7 +42,7 @@ class _Cell:
     parent_row: int
 
 
-def beam_tree(branches: Sequence[Branch], *, root: str = "<sos>", title: str = "") -> Figure:
+def beam_tree(branches: Sequence[Branch], *, root: str = "<sos>", title: str = "") -> "Figure":
     """Plot a beam tree. The best hypothesis is the first row; lines never cross.
 
     The width of a line is the probability of its token, which is also written below the token.
@@ -52,6 +53,9 @@ def beam_tree(branches: Sequence[Branch], *, root: str = "<sos>", title: str = "
         root: Name of the root.
         title: Title of the plot.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     columns = list(_columns(branches))
     if not columns:
         raise DataError("There is nothing to plot: the tree must have at least one branch.")
@@ -101,7 +105,7 @@ def _best_first(branch: Branch) -> tuple[bool, float]:
     return branch.status != "result", -branch.total
 
 
-def _plot_strip(axes: Axes, first: Sequence[_Cell], columns: Sequence[Sequence[_Cell]]) -> None:
+def _plot_strip(axes: "Axes", first: Sequence[_Cell], columns: Sequence[Sequence[_Cell]]) -> None:
     for cell in first:
         _name(axes, cell, is_repeated=cell.column > 0)
     for cell in (cell for column in columns for cell in column):
@@ -120,7 +124,7 @@ def _plot_strip(axes: Axes, first: Sequence[_Cell], columns: Sequence[Sequence[_
         _name(axes, cell)
 
 
-def _name(axes: Axes, cell: _Cell, *, is_repeated: bool = False) -> None:
+def _name(axes: "Axes", cell: _Cell, *, is_repeated: bool = False) -> None:
     branch = cell.branch
     color = COLORS[-1] if is_repeated else STYLES[branch.status][0]
     weight = "bold" if branch.status == "result" else "normal"

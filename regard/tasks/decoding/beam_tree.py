@@ -57,24 +57,19 @@ class BeamTree:
                 while at is not None and statuses.get(at) != "result":
                     statuses[at] = status
                     at = self.nodes[at].parent
-        children: dict[int | None, list[BeamNode]] = {}
-        for node in self.nodes:
-            children.setdefault(node.parent, []).append(node)
-
-        def build(parent: int | None) -> tuple[Branch, ...]:
-            return tuple(
-                Branch(
-                    node.token.removeprefix("▁") or node.token,
-                    math.exp(node.log_prob),
-                    math.exp(node.total),
-                    statuses.get(node.id, "pruned"),
-                    build(node.id),
-                    f"#{node.rank}" if node.rank else "",
-                )
-                for node in children.get(parent, [])
+        # Children come after their parents, so each branch is complete before its parent is built.
+        children: dict[int | None, list[Branch]] = {}
+        for node in reversed(self.nodes):
+            branch = Branch(
+                node.token.removeprefix("▁") or node.token,
+                math.exp(node.log_prob),
+                math.exp(node.total),
+                statuses.get(node.id, "pruned"),
+                tuple(reversed(children.pop(node.id, []))),
+                f"#{node.rank}" if node.rank else "",
             )
-
-        return build(None)
+            children.setdefault(node.parent, []).append(branch)
+        return tuple(reversed(children.get(None, [])))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
