@@ -8,12 +8,14 @@ from rich.console import Console
 
 from regard.core.errors import ConfigError
 from regard.data.modality import check_source
-from regard.plots import figure, grid, heatmap, spectrogram, terminal
+from regard.plots import beam_tree, figure, grid, heatmap, spectrogram, terminal
 from regard.plots.grid import COLUMNS, Tile
 from regard.plots.inputs import check_image, resize_image
 from regard.plots.spectrogram import AudioAlignment
+from regard.plots.tree import Branch
 from regard.tasks.attention_plots import attention_tiles, num_columns, spectrogram_of
 from regard.tasks.base import Attends, GeneratesImages, Task
+from regard.tasks.decoding.beam_tree import find_beam_tree
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.reading import find_modality
 
@@ -33,6 +35,8 @@ class Visualization:
     """Attention over an image or a video, or images alone."""
     columns: int = COLUMNS
     """Number of tiles per row in a file."""
+    branches: tuple[Branch, ...] = ()
+    """Beam tree of a search."""
 
     def print(self, console: Console) -> None:
         """Print the plots to a terminal, with colours where it has them."""
@@ -41,6 +45,8 @@ class Visualization:
             console.print(spectrogram.in_terminal(self.audio, has_color=has_color))
         if self.words is not None:
             console.print(terminal.heatmap(self.words.mean().numpy(), *self.words.labels))
+        if self.branches:
+            console.print(beam_tree.tree_text(self.branches), soft_wrap=True)
         if self.tiles:
             render = terminal.half_blocks if has_color else terminal.shades
             console.print(terminal.mosaic(self.tiles, render=render, width=console.width))
@@ -58,6 +64,10 @@ class Visualization:
             weights, (rows, columns) = self.words.mean().numpy(), self.words.labels
             saved.append(path.with_stem(f"{path.stem}-words") if self.tiles else path)
             heatmap.save(saved[-1], weights, rows, columns=columns)
+        if self.branches:
+            plotted = beam_tree.beam_tree(self.branches, title=self.title)
+            figure.save(path, plotted, title=self.title)
+            saved.append(path)
         if self.tiles:
             sheet = grid.sheet(self.tiles, columns=self.columns, title=self.title)
             figure.save(path, sheet, title=self.title)
@@ -103,3 +113,16 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
         tiles=attention_tiles(attention),
         columns=num_columns(attention),
     )
+
+
+def visualize_tree(task: Task[Any], source: str) -> Visualization:
+    """Search for the target of one source and return the plot of the beam tree.
+
+    Args:
+        task: The run.
+        source: A text, or the file of an image, a video or a recording.
+    """
+    tree = find_beam_tree(task, source)
+    text = tree.predictions[0].text
+    title = f"{source} → {text}" if find_modality(task.recipe.data).medium is None else text
+    return Visualization(title, (text,), branches=tree.branches)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from typing import TYPE_CHECKING, Literal
 
 from regard.core.errors import DataError
 from regard.core.terminal import clean
 from regard.plots.figure import COLORS, style
 from regard.plots.inputs import label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Status = Literal["result", "kept", "pruned"]
 
@@ -37,15 +37,20 @@ class Branch:
     status: Status = "kept"
     """Whether the branch leads to the result, is continued or finished, or is dropped."""
     children: tuple["Branch", ...] = ()
+    note: str = ""
+    """Further text of the token, such as the rank of a finished hypothesis."""
 
 
-def trees(panels: Mapping[str, tuple[Branch, ...]], *, root: str = "<sos>") -> Figure:
+def trees(panels: Mapping[str, tuple[Branch, ...]], *, root: str = "<sos>") -> "Figure":
     """Plot search trees side by side.
 
     Args:
         panels: First branches of each tree, by its title.
         root: Name of the root.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     if not panels or not all(panels.values()):
         raise DataError("There is nothing to plot: every tree must have at least one branch.")
     num_levels = max(_depth(branches) for branches in panels.values())
@@ -70,7 +75,7 @@ def trees(panels: Mapping[str, tuple[Branch, ...]], *, root: str = "<sos>") -> F
 class _Painter:
     """Painter of one tree; leaves take one row each, from top to bottom."""
 
-    def __init__(self, axes: Axes) -> None:
+    def __init__(self, axes: "Axes") -> None:
         self._axes = axes
         self._next_row = 0
 

@@ -1,7 +1,6 @@
 """Reranking of predictions by a reverse model: maximum mutual information (Li et al. 2016)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from regard.data.modality import modality_of
 from regard.data.text.columns import split_columns
 from regard.data.text.dialogue import SPEAKERS
 from regard.data.text.field import as_text
+from regard.search.length_penalty import length_scale
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.forced_decoding import score
@@ -72,7 +72,7 @@ def rerank(
     at_least("rerank-weight", weight, 0.0)
     config = search or task.recipe.search
     num = max(config.beams, num_best, MIN_CANDIDATES)
-    search = replace(config, beams=num)
+    search = config.with_beams(num)
     predictions = task.predict(sources, search=search, num_best=num, prefix=prefix)
     candidates = [_distinct(group) for group in predictions]
     columns = task.recipe.data.columns
@@ -152,5 +152,4 @@ def _distinct(predictions: Sequence[Prediction]) -> list[Prediction]:
 def _score(prediction: Prediction, config: SearchConfig) -> float:
     """Return the log-probability with the length penalty of a search."""
     # The prediction for an empty source has no token.
-    scale: float = max(len(prediction.tokens), 1) ** config.length_penalty
-    return prediction.log_prob / scale
+    return prediction.log_prob / length_scale(float(max(len(prediction.tokens), 1)), config)

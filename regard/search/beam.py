@@ -7,10 +7,14 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.models.interfaces import reorder
+from regard.search.candidates import Candidates, build_candidates, distinct
 from regard.search.greedy import should_check
 from regard.search.hypothesis import Hypothesis
+from regard.search.length_penalty import length_scale
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
+from regard.search.stopping import Stopping
+from regard.search.tree import current_recorder
 
 
 def beam_search(
@@ -24,17 +28,17 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the best hypotheses of each sentence by beam search.
 
-    The search of a sentence ends when `beams` of its hypotheses have ended and no active hypothesis
-    is better than the best of them. The number alone would not suffice: beside one good hypothesis,
-    a confident model has only bad ones that end early. The result of a sentence does not depend on
-    the other sentences of the batch.
+    By default, the search of a sentence ends when `beams` of its hypotheses have ended and no
+    active hypothesis is better than the best of them. The number alone would not suffice: beside
+    one good hypothesis, a confident model has only bad ones that end early. The result of a
+    sentence does not depend on the other sentences of the batch.
 
     Args:
         scorer: Scorer of next tokens.
         start: The start token.
         end: The end token.
         max_lengths: (B,) maximum number of tokens of each sentence.
-        config: Number of beams and length penalty.
+        config: Number of beams and groups, length penalty and rule of stopping.
         num_best: Number of hypotheses to return per sentence.
 
     Returns:
@@ -46,38 +50,40 @@ def beam_search(
             "Ask for more beams."
         )
     beams, limits = config.beams, max_lengths.to(scorer.device)
-    # Start with one hypothesis: equal beams would give equal results.
+    candidates = build_candidates(config, end=end)
+    stopping = Stopping(config, limits, num_best=num_best)
+    if recorder := current_recorder():
+        recorder.start()
+    # Start with one hypothesis per group: equal beams would give equal results.
     totals = torch.full((scorer.batch, beams), -torch.inf, device=scorer.device)
-    totals[:, 0] = 0.0
+    totals[:, :: beams // config.groups] = 0.0
     tokens = torch.full((scorer.batch * beams,), start, device=scorer.device)
-    num_ended = torch.zeros(scorer.batch, dtype=torch.long, device=scorer.device)
-    best_ended = torch.full((scorer.batch,), -torch.inf, device=scorer.device)
     num_steps = int(max_lengths.max())
     state = scorer.start(beams, num_steps)
     steps: list[_Step] = []
     for index in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
-        step = _Step.choose(totals, log_probs, is_last=limits <= index + 1, end=end)
+        is_last = limits <= index + 1
+        step = _Step.choose(totals, log_probs, candidates=candidates, is_last=is_last, end=end)
         steps.append(step)
+        if recorder:
+            recorder.add(step)
         totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
-        # The same length normalisation as in the final ranking.
-        scale = float(index + 1) ** config.length_penalty
-        num_ended = num_ended + step.is_finished.sum(1)
-        best_ended = best_ended.maximum(step.best_finished() / scale)
-        is_done = num_ended >= beams  # (B,)
-        if beams > 1:
-            is_done &= best_ended >= totals.amax(1) / scale
+        is_done = stopping.update(step.finished_totals(), totals, length=index + 1)  # (B,)
         if should_check(index, scorer.device) and bool(is_done.all()):
             break
         totals = totals.masked_fill(is_done[:, None], -torch.inf)
         tokens = step.select(step.tokens).flatten()
         state = reorder(state, step.rows())
-    return [hypotheses[:num_best] for hypotheses in _backtrack(steps, scorer.batch, config)]
+    ranked = _backtrack(steps, scorer.batch, config)
+    if config.groups > 1:
+        ranked = [distinct(hypotheses) for hypotheses in ranked]
+    return [hypotheses[:num_best] for hypotheses in ranked]
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The 2W most likely continuations of each sentence at one step, most likely first."""
+    """The 2W candidates of each sentence at one step."""
 
     totals: Tensor  # (B, 2W) log-probability of the hypothesis
     log_probs: Tensor  # (B, 2W) log-probability of its last token
@@ -88,20 +94,27 @@ class _Step:
     kept: Tensor  # (B, W) indices of the continuations that become the next beams
 
     @classmethod
-    def choose(cls, totals: Tensor, log_probs: Tensor, *, is_last: Tensor, end: int) -> "_Step":
-        """Select the most likely continuations of the beams.
+    def choose(
+        cls,
+        totals: Tensor,
+        log_probs: Tensor,
+        *,
+        candidates: Candidates,
+        is_last: Tensor,
+        end: int,
+    ) -> "_Step":
+        """Select continuations of the beams.
 
         Args:
             totals: (B, W) log-probability of each beam; -inf = no hypothesis.
             log_probs: (B·W, V) log-probabilities of the next token.
+            candidates: Choice of the continuations.
             is_last: (B,) whether the sentence reaches its maximum length with this token.
             end: The end token.
         """
         batch, beams = totals.shape
         vocab = log_probs.shape[-1]
-        sums = (totals.flatten()[:, None] + log_probs).view(batch, -1)  # (B, W·V)
-        # 2W continuations: even if W of them end, W are left to continue.
-        best, indices = sums.topk(min(2 * beams, beams * vocab), dim=1)  # (B, 2W)
+        best, indices = candidates.choose(totals, log_probs)  # (B, 2W)
         tokens = indices % vocab
         is_end = (tokens == end) | is_last[:, None]
         return cls(
@@ -111,14 +124,13 @@ class _Step:
             parents=indices // vocab,
             is_end=is_end,
             is_finished=is_end[:, :beams] & best[:, :beams].isfinite(),
-            # A stable sort by `is_end` puts active hypotheses first and keeps their order.
-            kept=is_end.int().argsort(dim=1, stable=True)[:, :beams],
+            kept=candidates.keep(is_end),
         )
 
-    def best_finished(self) -> Tensor:
-        """Return the log-probability of the most likely result, (B,); -inf = none."""
+    def finished_totals(self) -> Tensor:
+        """Return the log-probabilities of the results, (B, W); -inf = none."""
         beams = self.is_finished.shape[1]
-        return self.totals[:, :beams].masked_fill(~self.is_finished, -torch.inf).amax(1)
+        return self.totals[:, :beams].masked_fill(~self.is_finished, -torch.inf)
 
     def select(self, values: Tensor) -> Tensor:
         """Select the values of the next beams, (B, 2W) → (B, W)."""
@@ -148,7 +160,7 @@ def _backtrack(steps: list[_Step], batch: int, config: SearchConfig) -> list[lis
                 beam = lists[index]["parents"][row][current]
                 current = lists[index - 1]["kept"][row][beam]
             total = totals[row][result]
-            value = total / len(tokens) ** config.length_penalty
+            value = total / length_scale(float(len(tokens)), config)
             hypotheses[row].append(
                 Hypothesis(tuple(tokens[::-1]), total, tuple(log_probs[::-1]), value)
             )

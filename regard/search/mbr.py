@@ -1,8 +1,9 @@
 """Minimum Bayes risk decoding: rank hypotheses by their similarity to all others."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,8 +13,16 @@ from regard.search.hypothesis import Hypothesis
 MAX_ORDER = 4
 """Maximum n-gram order."""
 
+Similarities: TypeAlias = Callable[[Sequence[tuple[int, ...]]], Tensor]
+"""Targets → similarity of each target (row) to each other one as its reference (column), (W, W)."""
 
-def rank_by_consensus(hypotheses: Sequence[Hypothesis], *, is_sampled: bool) -> list[Hypothesis]:
+
+def rank_by_consensus(
+    hypotheses: Sequence[Hypothesis],
+    *,
+    is_sampled: bool,
+    similarities: Similarities | None = None,
+) -> list[Hypothesis]:
     """Rank the hypotheses of one sentence by their expected similarity to the others.
 
     Minimum Bayes risk decoding (Kumar and Byrne 2004). The most likely target can be an outlier if
@@ -23,6 +32,7 @@ def rank_by_consensus(hypotheses: Sequence[Hypothesis], *, is_sampled: bool) -> 
         hypotheses: The hypotheses.
         is_sampled: Whether hypotheses are samples, which have equal weights; otherwise they are
             weighted by their probability.
+        similarities: Function that compares targets; `pairwise_similarities` if None.
 
     Returns:
         The distinct hypotheses, best first; `value` is the expected similarity.
@@ -35,8 +45,8 @@ def rank_by_consensus(hypotheses: Sequence[Hypothesis], *, is_sampled: bool) -> 
     totals: dict[tuple[int, ...], float] = {}
     for one, weight in zip(hypotheses, weights, strict=True):
         totals[one.tokens] = totals.get(one.tokens, 0.0) + weight
-    similarities = pairwise_similarities([*totals])
-    expected = similarities @ torch.tensor([*totals.values()], dtype=torch.float64)
+    compared = (similarities or pairwise_similarities)([*totals])
+    expected = compared @ torch.tensor([*totals.values()], dtype=torch.float64)
     values = dict(zip(totals, expected.tolist(), strict=True))
     distinct = {one.tokens: one for one in reversed(hypotheses)}
     scored = [replace(one, value=values[tokens]) for tokens, one in distinct.items()]
@@ -52,31 +62,37 @@ def pairwise_similarities(targets: Sequence[Sequence[int]]) -> Tensor:
     total = torch.zeros(len(targets), len(targets), dtype=torch.float64)
     num_orders = torch.zeros_like(total)
     for order in range(1, MAX_ORDER + 1):
-        indicators = _ngram_indicators(targets, order)  # (W, V)
-        sizes = indicators.sum(1)
+        matches, sizes = ngram_matches(targets, order)
         larger = torch.maximum(sizes[:, None], sizes)
-        total += (indicators @ indicators.T) / larger.clamp(min=1)
+        total += matches / larger.clamp(min=1)
         num_orders += larger > 0
     # Two empty targets are equal.
     return torch.where(num_orders > 0, total / num_orders.clamp(min=1), 1.0)
 
 
-def _ngram_indicators(targets: Sequence[Sequence[int]], order: int) -> Tensor:
-    """Return the n-gram indicators of each target, (W, V), with one column per n-gram.
+def ngram_matches(sequences: Sequence[Sequence[Hashable]], order: int) -> tuple[Tensor, Tensor]:
+    """Return the number of n-grams that each pair of sequences shares, and that each has.
 
-    Repeated occurrences of an n-gram have separate columns, so the number of n-grams that two
-    targets share is the product of their rows.
+    Repeated occurrences of an n-gram count as often as both sequences have them.
+
+    Args:
+        sequences: W sequences.
+        order: Number of items of an n-gram.
+
+    Returns:
+        (W, W) and (W,), in double precision.
     """
-    columns: dict[tuple[tuple[int, ...], int], int] = {}
+    # Each occurrence has a column of its own: the matrix product counts shared occurrences.
+    columns: dict[tuple[tuple[Hashable, ...], int], int] = {}
     entries = []
-    for row, tokens in enumerate(targets):
-        counts: Counter[tuple[int, ...]] = Counter()
-        for first in range(len(tokens) - order + 1):
-            ngram = tuple(tokens[first : first + order])
+    for row, items in enumerate(sequences):
+        counts: Counter[tuple[Hashable, ...]] = Counter()
+        for first in range(len(items) - order + 1):
+            ngram = tuple(items[first : first + order])
             counts[ngram] += 1
             entries.append((row, columns.setdefault((ngram, counts[ngram]), len(columns))))
-    indicators = torch.zeros(len(targets), len(columns), dtype=torch.float64)
+    indicators = torch.zeros(len(sequences), len(columns), dtype=torch.float64)
     if entries:
         rows, indices = torch.tensor(entries).T
         indicators[rows, indices] = 1.0
-    return indicators
+    return indicators @ indicators.T, indicators.sum(1)

@@ -1,4 +1,4 @@
-"""Ancestral sampling with temperature, top-k, top-p and min-p."""
+"""Ancestral sampling with temperature, top-k, top-p, min-p and typical sampling."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -113,11 +113,31 @@ def keep_min_p(log_probs: Tensor, value: float) -> Tensor:
     return log_probs.masked_fill(log_probs < lowest, -torch.inf)
 
 
+def keep_typical(log_probs: Tensor, value: float) -> Tensor:
+    """Keep the smallest set of typical tokens with probability `value` (Meister et al. 2023).
+
+    Typical tokens are those whose information, -log p, is nearest to the entropy of the
+    distribution. The most typical token is always kept.
+    """
+    normalised = log_probs.log_softmax(1)
+    probs = normalised.exp()
+    information = -normalised.clamp(min=torch.finfo(normalised.dtype).min)
+    entropy = (probs * information).sum(1, keepdim=True)
+    # Impossible tokens come last.
+    distance = (information - entropy).abs().masked_fill(probs == 0, torch.inf)
+    order = distance.argsort(dim=1, stable=True)
+    ranked = probs.gather(1, order)
+    is_beyond = ranked.cumsum(1) - ranked >= value
+    is_beyond[:, 0] = False
+    return log_probs.masked_fill(is_beyond.scatter(1, order, is_beyond), -torch.inf)
+
+
 FILTERS: dict[str, tuple[Callable[..., Tensor], float]] = {
     "temperature": (scale, 1.0),
     "top_k": (keep_top_k, 0),
     "top_p": (keep_top_p, 1.0),
     "min_p": (keep_min_p, 0.0),
+    "typical_p": (keep_typical, 1.0),
 }
 """Filters of log-probabilities (B·W, V) before sampling, by setting name, in the order of
 application, with the value that has no effect. Their output is not normalised."""

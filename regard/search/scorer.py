@@ -64,7 +64,12 @@ class ModelScorer:
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process one token per hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
-        logits, state = self._step(tokens[:, None], state)
-        log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
-        log_probs[:, self._banned] = -torch.inf
+        log_probs, state = self.process(tokens[:, None], state)
+        return log_probs[:, -1], state
+
+    def process(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process tokens (B·W, T) in one pass and return log-probabilities (B·W, T, V)."""
+        logits, state = self._step(tokens, state)
+        log_probs = logits.float().log_softmax(-1)  # (B·W, T, V)
+        log_probs[..., self._banned] = -torch.inf
         return log_probs, state

@@ -18,6 +18,7 @@ from regard.search.mbr import rank_by_consensus
 from regard.search.sampling import sample
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
+from regard.search.tree import current_recorder
 
 
 def search(
@@ -56,7 +57,7 @@ def search(
     )
     constrained = ConstrainedScorer(scorer, constraints) if constraints else scorer
     num_hypotheses = max(num_best, config.consensus)
-    config = replace(config, beams=max(config.beams, config.consensus))
+    config = config.with_beams(config.consensus)
     found: list[list[Hypothesis]] = [[]]
     if isinstance(scorer, LexicalScorer) and scorer.has_required:
         found = dynamic_beam_search(
@@ -80,7 +81,7 @@ def search(
             num_samples=num_hypotheses,
             sample_keys=sample_keys,
         )
-    elif config.beams == 1 and num_hypotheses == 1:
+    elif config.beams == 1 and num_hypotheses == 1 and not current_recorder():
         best = greedy(constrained, start=start, end=end, max_lengths=max_lengths)
         hypotheses = [[hypothesis] for hypothesis in best]
     else:

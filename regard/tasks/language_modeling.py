@@ -1,7 +1,7 @@
 """Language modelling: a text in, its continuation out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -32,11 +32,12 @@ from regard.models.language_model import (
     token_log_probs,
 )
 from regard.search.forced import describe_context, score_text
-from regard.search.scorer import ModelScorer
+from regard.search.scorer import ModelScorer, Scorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Generates, Task, WarmStart
+from regard.tasks.decoding.consensus import find_candidates, rank_texts
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
@@ -218,6 +219,11 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         at_least("nbest", num_best, 1)
         require_list(sources, "sources")
         config = search or self.search
+        if config.coverage_penalty:
+            raise ConfigError(
+                "`search.coverage_penalty` above 0 needs a decoder with cross-attention, but is "
+                f"{config.coverage_penalty:g} for a language model. Set it to 0."
+            )
         prompts = limit_texts(
             self.text.read_all([source + prefix for source in sources]),
             self.recipe.data.window,
@@ -232,6 +238,23 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             best = self._continue(chunk, config, num_best=num_best, numbers=numbers)
             predictions.update(zip(rows, best, strict=True))
         return [predictions[row] for row in range(len(sources))]
+
+    @property
+    def output_tokenizer(self) -> Tokenizer:
+        """The tokeniser of texts."""
+        return self.text.tokenizer
+
+    @property
+    def start_token(self) -> int:
+        """The line end, after which texts start."""
+        return self.text.line_end
+
+    def scorers(
+        self, sources: Sequence[str], search: SearchConfig
+    ) -> Iterator[tuple[Sequence[int], Scorer]]:
+        """Yield the index of each text and its scorer: texts are a part of predictions."""
+        for row in range(len(sources)):
+            yield (row,), ModelScorer(self.model, 1, banned=self._banned)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, after a line end."""
@@ -294,22 +317,23 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         numbers: Sequence[int],
     ) -> list[list[Prediction]]:
         tokenizer, write = self.text.tokenizer, self.text.write
-        banned = (tokenizer.pad, tokenizer.sos, tokenizer.unk)
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         limits = (lengths * config.max_ratio).long().clamp(min=lengths) + config.max_extra
         if self.model.max_length:
             limits = limits.clamp(max=self.model.max_length).maximum(lengths + 1)
+        settings, num_candidates = find_candidates(config, num_best)
         with torch.inference_mode():
             hypotheses = find_targets(
-                ModelScorer(self.model, len(prompts), banned=banned),
+                ModelScorer(self.model, len(prompts), banned=self._banned),
                 start=self.text.line_end,
                 end=tokenizer.eos,
                 max_lengths=limits,
-                config=config,
-                num_best=num_best,
+                config=settings,
+                num_best=num_candidates,
                 prefixes=prompts,
                 sample_keys=numbers,
             )
+        hypotheses = rank_texts(hypotheses, config, num_best=num_best, write=write)
         return [
             [
                 Prediction.from_hypothesis(write(one.tokens).removesuffix("\n"), one, tokenizer)
@@ -330,6 +354,12 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         return score_text(
             self.model, tokens, window=data.window, batch=data.num_windows, is_quick=is_quick
         )
+
+    @property
+    def _banned(self) -> tuple[int, ...]:
+        """Tokens that are never generated."""
+        tokenizer = self.text.tokenizer
+        return tokenizer.pad, tokenizer.sos, tokenizer.unk
 
     @property
     def _max_tokens(self) -> int:

@@ -56,6 +56,11 @@ class Prediction:
     """The predicted image, (Y, X, 3), if the task predicts images."""
     phrases: tuple[PhraseResult, ...] | None = None
     """The lexical constraints of the source; None without lexical control."""
+    token_ids: tuple[int, ...] = field(default=(), compare=False)
+    """Ids of the tokens, if the prediction is the result of a search."""
+    alternatives: tuple[tuple[tuple[str, float], ...], ...] = ()
+    """The most likely tokens in place of each token with their log-probabilities, if they were
+    asked for."""
 
     def __repr__(self) -> str:
         tokens = f", {count(len(self.tokens), 'token')}" if self.tokens else ""
@@ -84,7 +89,18 @@ class Prediction:
     @classmethod
     def from_hypothesis(cls, text: str, best: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
         """Return a hypothesis of a search as a prediction."""
-        return cls(text, best.log_prob, tokenizer.tokens(best.tokens), best.step_log_probs)
+        tokens = tokenizer.tokens(best.tokens)
+        return cls(text, best.log_prob, tokens, best.step_log_probs, token_ids=best.tokens)
+
+    def with_alternatives(
+        self, found: Sequence[Sequence[tuple[int, float]]], tokenizer: Tokenizer
+    ) -> "Prediction":
+        """Return the prediction with the most likely tokens at each position."""
+        alternatives = tuple(
+            tuple((tokenizer.token(index), value) for index, value in position)
+            for position in found
+        )
+        return replace(self, alternatives=alternatives)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the image."""
@@ -95,6 +111,11 @@ class Prediction:
         else:
             values["phrases"] = [asdict(phrase) for phrase in self.phrases]
         return values
+        """Return plain values for JSON, without the image and the token ids."""
+        names = ["text", "log_prob", "tokens", "token_log_probs"]
+        if self.alternatives:
+            names.append("alternatives")
+        return {name: getattr(self, name) for name in names}
 
 
 class CaptionedImage(NamedTuple):

@@ -1,7 +1,6 @@
 """Overrides of the search settings of a task."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from regard.core.errors import ConfigError
@@ -30,8 +29,11 @@ def search_with(
                 "Leave it out."
             )
         return None
-    search = override_search(task.search, overrides)
-    search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
+    # The number of beams last: it must fit the number of groups that the overrides may change.
+    given = [] if beams is None else [f"search.beams={beams}"]
+    search = override_search(task.search, [*overrides, *given])
+    if beams is None:
+        search = search.with_beams(num_best)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search
 

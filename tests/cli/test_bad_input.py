@@ -90,7 +90,7 @@ def test_truncated_weights_are_named(refused, tiny_folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--beam", "0"), "`beams` must be between 1 and 1000, but is 0."),
+        (("--beam", "0"), "`search.beams` must be between 1 and 1000, but is 0."),
         (("--nbest", "0"), "`nbest` must be at least 1, but is 0."),
         (("--beam", "2", "--nbest", "3"), "`nbest` must be at most the number of beams (2), but"),
         (("--device", "nonsense"), "`device` must be one of 'auto', 'cpu'"),

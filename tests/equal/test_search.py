@@ -10,7 +10,7 @@ from regard.search.beam import beam_search
 from regard.search.constraints import forbid_repeats, penalize_repetition
 from regard.search.forced import target_log_probs
 from regard.search.greedy import greedy
-from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, scale
+from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, keep_typical, scale
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
@@ -188,6 +188,7 @@ def test_constraints_equal_those_of_hugging_face(distributions, rule, theirs):
         (partial(keep_top_k, value=5), ("TopKLogitsWarper", 5)),
         (partial(keep_top_p, value=0.7), ("TopPLogitsWarper", 0.7)),
         (partial(keep_min_p, value=0.1), ("MinPLogitsWarper", 0.1)),
+        (partial(keep_typical, value=0.6), ("TypicalLogitsWarper", 0.6)),
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )

@@ -24,6 +24,7 @@ from regard.cli.options import (
     SearchSeed,
 )
 from regard.cli.output import print_json
+from regard.core.errors import ConfigError
 from regard.core.logging import logger
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ def predict(
         float | None, Option(metavar="SECONDS", help="Maximum length of audio segments.")
     ] = None,
     as_json: JsonLines = False,
+    alternatives: Annotated[
+        int | None, Option(metavar="K", help="With --json, the K most likely tokens per position.")
+    ] = None,
+    tree: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="For one sentence, a JSON file for the beam tree."),
+    ] = None,
     out: Annotated[
         Path | None, Option(*OUT, help="A file for the predictions; for images, a folder.")
     ] = None,
@@ -99,6 +107,9 @@ def predict(
     arguments; until the end, predictions are in OUT.part.
     With --glossary and --keep, predictions contain the translations of terms and the kept parts
     of their sources; --json then lists which of them each prediction contains.
+    With --alternatives, --json also has the most likely tokens at each position of a prediction,
+    with their log-probabilities. With --tree, all hypotheses that beam search kept or finished are
+    written to a file.
     Files that cannot be read get an empty line, and their number is logged.
     With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
@@ -121,6 +132,7 @@ def predict(
         forbid=forbid or (),
         replace_unknown=replace_unknown,
     )
+    _check_alternatives(alternatives, as_json=as_json)
     with join_processes(device) as processes:
         task = load(run, device)
         if engine != "regard":
@@ -140,6 +152,8 @@ def predict(
             image_folder=out if has_images else None,
             rerank_weight=rerank_weight,
             lexical=lexical,
+            alternatives=alternatives,
+            tree=tree,
         )
         pipeline = PredictionPipeline(
             task, options, reranker=load(rerank, device) if rerank else None
@@ -182,6 +196,12 @@ def predict(
             output = PartialOutput(out_file, {**settings, "--json": as_json}, is_resumed=resume)
             write_predictions(predict_groups, texts, output=output, print_results=print_results)
         print(out)
+
+
+def _check_alternatives(alternatives: int | None, *, as_json: bool) -> None:
+    """Raise `ConfigError` if alternatives would not be printed."""
+    if alternatives is not None and not as_json:
+        raise ConfigError("`--alternatives` needs `--json`, which prints them. Add it.")
 
 
 def _predict_group(

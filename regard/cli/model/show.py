@@ -23,6 +23,9 @@ def show(
         ),
     ],
     target: Annotated[str | None, Option(help="A target in place of the prediction.")] = None,
+    tree: Annotated[
+        bool, Option("--tree", help="Plot the beam tree in place of attention weights.")
+    ] = False,
     beam: Beam = None,
     out: Plot = None,
     seed: SearchSeed = None,
@@ -33,8 +36,9 @@ def show(
     The source is a sentence, an image, a video or a recording. The weights are averaged over layers
     and heads. The plot is printed in the terminal or written to a file. For models that predict
     images, source, prediction and target are shown.
+    With --tree, all hypotheses that beam search kept or finished are shown, the best one on top.
     """
-    from regard.interpret.visualize import visualize
+    from regard.interpret.visualize import visualize, visualize_tree
     from regard.plots.figure import check_path
     from regard.runs.folder import load
     from regard.tasks.search import override_task_search
@@ -47,7 +51,9 @@ def show(
         check_path(out, "--out")
     task = override_task_search(load(run, device), beams=beam, overrides=overrides)
     check_text(sources[0], task.recipe)
-    plot = visualize(task, sources[0], target)
+    if tree and target is not None:
+        raise ConfigError("`--tree` shows a search, which `--target` replaces. Leave one out.")
+    plot = visualize_tree(task, sources[0]) if tree else visualize(task, sources[0], target)
     if plot.lines:
         print(*plot.lines, sep="\n")
     if out is None:

@@ -13,6 +13,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.core.progress import with_label
 from regard.data.example import Example
+from regard.runs.prediction.details import with_details
 from regard.runs.prediction.groups import group, group_arriving
 from regard.runs.prediction.lexical import control_words
 from regard.runs.prediction.long_audio import Segment, check_chunks, join_segments, transcribe_all
@@ -49,6 +50,10 @@ class PredictOptions:
     """Weight of the reranker, if there is one."""
     lexical: LexicalOptions | None = None
     """Words that predictions must contain, and words that they must not contain."""
+    alternatives: int | None = None
+    """Number of most likely tokens at each position of predictions; none if not given."""
+    tree: Path | None = None
+    """JSON file for the beam tree of the only source."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,9 @@ class PredictionPipeline:
         self.search = search
         if search is not None:
             predict = partial(predict, search=search, prefix=options.prefix)
-        self._predict = predict
+        self._predict = with_details(
+            predict, task, search=search, options=options, is_reranked=reranker is not None
+        )
 
     def __call__(
         self, sources: Iterable[str], *, is_live: bool = False

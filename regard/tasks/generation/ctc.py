@@ -58,7 +58,16 @@ def build_scorer(
 def is_best_path_search(config: SearchConfig, prefix: Sequence[int]) -> bool:
     """Return whether a search is greedy, with CTC alone and without constraints."""
     greedy = SearchConfig(beams=1, ctc_weight=1.0)
-    irrelevant = ("length_penalty", "max_ratio", "max_extra", "seed")
+    irrelevant = (
+        "length_penalty",
+        "length_penalty_kind",
+        "stopping",
+        "diversity",
+        "consensus_metric",
+        "max_ratio",
+        "max_extra",
+        "seed",
+    )
     return not prefix and greedy == replace(
         config, **{name: getattr(greedy, name) for name in irrelevant}
     )

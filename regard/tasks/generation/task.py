@@ -1,7 +1,7 @@
 """Generation: a source in, a target of tokens out, by an encoder–decoder and a search."""
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,24 +28,25 @@ from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, texts_of
 from regard.data.text.token_cache import encode_pairs
+from regard.data.text.tokenizers import Tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
 from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
-from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
 from regard.search.lexical import LexicalConstraints
-from regard.search.search import search as find_targets
+from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
 from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.generation import attention, ctc, forced_decoding
+from regard.tasks.generation import attention, ctc, finding, forced_decoding
+from regard.tasks.generation.coverage import check_coverage
 from regard.tasks.generation.evaluation import evaluate
 from regard.tasks.generation.fields import fit_pair, fit_target, load_pair, read_prefix
 from regard.tasks.generation.guided_alignment import token_links
-from regard.tasks.generation.lexical import LexicalControl, LexicalOptions, with_constraints
+from regard.tasks.generation.lexical import LexicalControl, LexicalOptions
 from regard.tasks.generation.likelihood import likelihood_loss
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
@@ -219,7 +220,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 numbers[PERPLEXITY] = exp_or_infinity(numbers[LOSS])
             elif config.metric != LOSS:
                 # Not `predict`, which would repeat its warnings about the sources each time.
-                greedy = replace(self.recipe.search, beams=1, consensus=0)
+                greedy = self.recipe.search.greedy()
                 outputs = [[best[0].text] for best in self._predict(sources, greedy)]
                 score = measure((config.metric,), outputs, references)[config.metric]
                 numbers[config.metric] = score.value
@@ -256,6 +257,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         require_list(sources, "sources")
         config = search or self.search
         check_ctc(self.recipe.model, config)
+        check_coverage(self.model, config)
         tokens = read_prefix(prefix, self.target.tokenizer)
         if self.lexical is not None:
             self.lexical.check_prefix(prefix)
@@ -311,6 +313,25 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         text = self.translate([source])[0] if target is None else target
         return Example(source, text), text
 
+    @property
+    def output_tokenizer(self) -> Tokenizer:
+        """The tokeniser of targets."""
+        return self.target.tokenizer
+
+    @property
+    def start_token(self) -> int:
+        """The start token of targets."""
+        return self.target.tokenizer.sos
+
+    def scorers(
+        self, sources: Sequence[Text], search: SearchConfig
+    ) -> Iterator[tuple[Sequence[int], Scorer]]:
+        """Yield the indices of the sources of each batch, and the scorer of their search."""
+        tokenizer, weight = self.target.tokenizer, search.ctc_weight
+        for batch in self.batches([Example(self.parse_source(one)) for one in sources]):
+            memory = self.encode_batch(batch)
+            yield batch.rows, ctc.build_scorer(self.model, memory, tokenizer, weight=weight)
+
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's target, as a prediction of it."""
         require_examples(examples)
@@ -352,23 +373,17 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             numbers: Keys of the sources' random numbers, for sampling.
             constraints: Lexical constraints of each source, for a task with lexical control.
         """
-        tokenizer = self.target.tokenizer
         with torch.inference_mode():
-            scorer = ctc.build_scorer(self.model, memory, tokenizer, weight=config.ctc_weight)
-            searched = with_constraints(scorer, constraints, self.lexical)
-            if isinstance(searched, CtcScorer) and ctc.is_best_path_search(config, prefix):
-                return ctc.decode_best_path(searched, self.model, memory)
-            hypotheses = find_targets(
-                searched,
-                start=tokenizer.sos,
-                end=tokenizer.eos,
+            return finding.find_targets(
+                self,
+                memory,
+                config,
                 max_lengths=max_lengths,
-                config=config,
                 num_best=num_best,
-                prefixes=[prefix] * len(max_lengths),
-                sample_keys=numbers,
+                prefix=prefix,
+                numbers=numbers,
+                constraints=constraints,
             )
-            return ctc.with_decoder_log_probs(scorer, hypotheses, start=tokenizer.sos)
 
     def encode_batch(self, batch: Batch) -> Memory:
         """Encode the sources of a batch."""

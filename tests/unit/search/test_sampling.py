@@ -12,6 +12,7 @@ from regard.search.sampling import (
     keep_min_p,
     keep_top_k,
     keep_top_p,
+    keep_typical,
     sample,
     scale,
 )
@@ -177,7 +178,7 @@ def test_sample_ends_with_the_end_token_or_at_its_limit(tree_scorer, lecture_tre
 
 
 VOCAB = 7
-SOME = {"temperature": 0.7, "top_k": 3, "top_p": 0.6, "min_p": 0.3}
+SOME = {"temperature": 0.7, "top_k": 3, "top_p": 0.6, "min_p": 0.3, "typical_p": 0.5}
 
 
 @pytest.fixture(params=range(5))
@@ -247,6 +248,27 @@ def test_min_p_keeps_tokens_likely_relative_to_the_maximum(log_probs, prob):
     assert kept(log_probs, partial(keep_min_p, value=prob)) == expected
 
 
+@pytest.mark.parametrize("prob", [0.0, 0.3, 0.8, 0.99])
+def test_typical_keeps_the_tokens_nearest_to_the_entropy(log_probs, prob):
+    expected = []
+    for row in map(normalise, log_probs.tolist()):
+        possible = [token for token in range(VOCAB) if row[token] > 0]
+        entropy = -sum(row[token] * math.log(row[token]) for token in possible)
+        typical, mass = set(), 0.0
+        for token in sorted(possible, key=lambda t: abs(-math.log(row[t]) - entropy)):
+            if typical and mass >= prob:
+                break
+            typical.add(token)
+            mass += row[token]
+        expected.append(typical)
+    assert kept(log_probs, partial(keep_typical, value=prob)) == expected
+
+
+def test_typical_may_drop_the_most_likely_token():
+    log_probs = torch.tensor([[0.4, *[0.05] * 12]]).log()
+    assert 0 not in kept(log_probs, partial(keep_typical, value=0.5))[0]
+
+
 NEUTRAL = {name: neutral for name, (_, neutral) in FILTERS.items()}
 
 
@@ -266,4 +288,5 @@ def test_temperature_comes_before_the_other_filters():
         keep_top_k,
         keep_top_p,
         keep_min_p,
+        keep_typical,
     ]

@@ -1,0 +1,1 @@
+"""Results of a search beyond the best target: consensus of texts, alternatives, beam trees."""

@@ -1,0 +1,203 @@
+"""Property: the result of a sentence does not depend on its batch, for any model and search."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from regard.models.build import build_model
+from regard.search.scorer import ModelScorer
+from regard.search.search import search
+from regard.search.settings import SearchConfig
+from tests.fixtures.inputs import END, PAD, START, VOCAB_SIZE
+from tests.fixtures.models import TEXT
+from tests.fixtures.parts import TINY_CONFIGS
+
+MARGIN = 1e-4
+"""Tokens must be equal if changes of log-probabilities by this much do not change them."""
+
+TOLERANCE = {"abs": 1e-5, "rel": 1e-5}
+"""Tolerance of log-probabilities, in single precision."""
+
+TRANSFORMER = TINY_CONFIGS["transformer-transformer"]
+FAMILIES = {
+    "cho": TINY_CONFIGS["gru-one-cho-gru"],
+    "bahdanau": TINY_CONFIGS["gru-both-bahdanau-gru"],
+    "luong": TINY_CONFIGS["lstm-one-luong-lstm"],
+    "convolution": TINY_CONFIGS["convolution-convolution"],
+    "transformer": TRANSFORMER,
+    "rotary": replace(
+        TRANSFORMER,
+        # The smallest even head size that rotary embeddings take.
+        encoder=replace(TRANSFORMER.encoder, positions="rotary", dim=8),
+        decoder=replace(TRANSFORMER.decoder, positions="rotary", dim=8),
+    ),
+    "prefix": TINY_CONFIGS["transformer-prefix"],
+}
+SEARCHES = {
+    "greedy": {"beams": 1},
+    "beam": {"beams": 3},
+    "bound": {"beams": 3, "stopping": "bound", "length_penalty_kind": "gnmt"},
+    "groups": {"beams": 4, "groups": 2},
+    "sampling": {"temperature": 0.8, "seed": 3},
+    "filters": {"temperature": 1.0, "top_k": 6, "typical_p": 0.9},
+}
+
+
+@cache
+def tiny_model(family, seed):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build_model(FAMILIES[family], source=TEXT, target_vocab_size=VOCAB_SIZE)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    return model.eval().requires_grad_(False)
+
+
+class NoisyScorer:
+    """Scorer whose log-probabilities are changed by up to half the margin."""
+
+    def __init__(self, scorer, seed):
+        self.scorer = scorer
+        self.batch, self.device = scorer.batch, scorer.device
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def start(self, beams, max_length=None):
+        return self.scorer.start(beams, max_length)
+
+    def step(self, tokens, state):
+        log_probs, state = self.scorer.step(tokens, state)
+        noise = torch.rand(log_probs.shape, generator=self.generator) - 0.5
+        return log_probs + MARGIN * noise, state
+
+
+def run_search(model, sentences, *, config, num_best, padding=0, noise=None):
+    """Search for sentences, each (source ids, maximum length, key), in one batch."""
+    width = max(len(ids) for ids, _, _ in sentences) + padding
+    source = torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids, _, _ in sentences])
+    mask = torch.tensor([[at < len(ids) for at in range(width)] for ids, _, _ in sentences])
+    scorer = ModelScorer(model, model.encode(source, mask), banned=(PAD, START))
+    return search(
+        scorer if noise is None else NoisyScorer(scorer, noise),
+        start=START,
+        end=END,
+        max_lengths=torch.tensor([limit for _, limit, _ in sentences]),
+        config=config,
+        num_best=num_best,
+        sample_keys=[key for _, _, key in sentences],
+    )
+
+
+def tokens_of(hypotheses):
+    return [one.tokens for one in hypotheses]
+
+
+def is_stable(model, sentence, alone, *, config, num_best):
+    """Whether small changes of all log-probabilities leave the tokens of a sentence unchanged."""
+    noisy = (
+        run_search(model, [sentence], config=config, num_best=num_best, noise=noise)
+        for noise in range(3)
+    )
+    return all(tokens_of(best) == tokens_of(alone) for (best,) in noisy)
+
+
+def assert_equal_results(found, expected):
+    assert tokens_of(found) == tokens_of(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.step_log_probs == pytest.approx(theirs.step_log_probs, **TOLERANCE)
+        assert ours.log_prob == pytest.approx(theirs.log_prob, **TOLERANCE)
+        assert ours.value == pytest.approx(theirs.value, **TOLERANCE)
+
+
+SENTENCES = st.lists(
+    st.tuples(
+        st.lists(st.integers(4, VOCAB_SIZE - 1), min_size=1, max_size=7),
+        st.integers(1, 10),
+        st.integers(0, 2**32 - 1),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def check_batches(family, name, drawn):
+    """Compare the search for sentences in batches with the search for each of them alone."""
+    model = tiny_model(family, drawn["seed"])
+    config = SearchConfig(**SEARCHES[name], **drawn["rules"])
+    num_best = 1 if name == "greedy" else 2
+    sentences, size = drawn["sentences"], drawn["batch_size"]
+    found = []
+    for first in range(0, len(sentences), size):
+        batch = sentences[first : first + size]
+        padding = drawn["padding"]
+        found += run_search(model, batch, config=config, num_best=num_best, padding=padding)
+    for sentence, together in zip(sentences, found, strict=True):
+        (alone,) = run_search(model, [sentence], config=config, num_best=num_best)
+        if tokens_of(together) == tokens_of(alone) or is_stable(
+            model, sentence, alone, config=config, num_best=num_best
+        ):
+            assert_equal_results(together, alone)
+
+
+CASES = st.fixed_dictionaries(
+    {
+        "sentences": SENTENCES,
+        "seed": st.integers(0, 4),
+        "padding": st.integers(0, 4),
+        "batch_size": st.integers(1, 5),
+        "rules": st.fixed_dictionaries(
+            {
+                "min_length": st.integers(0, 4),
+                "no_repeat_ngram": st.integers(0, 2),
+                "length_penalty": st.sampled_from((0.0, 0.6, 1.0)),
+            }
+        ),
+    }
+)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_sentence_does_not_depend_on_its_batch(family, name, request):
+    is_full = request.config.getoption("--full-matrix")
+
+    def check(drawn):
+        check_batches(family, name, drawn)
+
+    configure = settings(
+        max_examples=60 if is_full else 4,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    configure(given(CASES)(check))()
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_order_of_sentences_changes_nothing(name):
+    model, config = tiny_model("rotary", 0), SearchConfig(**SEARCHES[name])
+    sentences = [([4, 5, 6], 8, 1), ([7], 3, 2), ([8, 9, 4, 5, 10, 6], 9, 3)]
+    forward = run_search(model, sentences, config=config, num_best=1)
+    backward = run_search(model, sentences[::-1], config=config, num_best=1)
+    for ours, theirs in zip(backward[::-1], forward, strict=True):
+        assert_equal_results(ours, theirs)
+
+
+def test_a_change_of_the_scores_is_noticed(monkeypatch):
+    """The property fails for a scorer whose results depend on the padding."""
+
+    def encode(source, mask):
+        return model_encode(source, torch.ones_like(mask))
+
+    model = tiny_model("bahdanau", 0)
+    model_encode = model.encode
+    monkeypatch.setattr(model, "encode", encode)
+    sentences = [([4, 5, 6], 8, 1), ([7], 8, 2)]
+    drawn = {"sentences": sentences, "seed": 0, "padding": 3, "batch_size": 2, "rules": {}}
+    with pytest.raises(AssertionError):
+        check_batches("bahdanau", "beam", drawn)
