@@ -13,7 +13,7 @@ class BeamCache:
     """Key-value caches of all blocks, in which the hypotheses of a sentence form a tree.
 
     All keys of a sentence lie side by side in one cache, in slots: those of a prefix, then those of
-    each step, beam by beam. A mask says which slots belong to which hypothesis. Reordering the
+    each step, beam by beam. A mask marks the slots of each hypothesis. Reordering the
     hypotheses of a sentence changes this mask only: neither keys nor values are copied, and
     hypotheses share the keys of their common beginning.
 
