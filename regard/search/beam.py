@@ -1,14 +1,15 @@
 """Beam search over a batch of sentences."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.models.interfaces import reorder
+from regard.models.interfaces import reorder, select_sentences
 from regard.search.candidates import Candidates, build_candidates, distinct
-from regard.search.greedy import should_check
+from regard.search.greedy import find_active, should_check
 from regard.search.hypothesis import Hypothesis
 from regard.search.length_penalty import length_scale
 from regard.search.scorer import Scorer
@@ -61,24 +62,28 @@ def beam_search(
     num_steps = int(max_lengths.max())
     state = scorer.start(beams, num_steps)
     steps: list[_Step] = []
+    sentences = torch.arange(scorer.batch, device=scorer.device)
     for index in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
         is_last = limits <= index + 1
         step = _Step.choose(totals, log_probs, candidates=candidates, is_last=is_last, end=end)
-        steps.append(step)
+        steps.append(replace(step, sentences=sentences))
         if recorder:
             recorder.add(step)
         totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
         is_done = stopping.update(step.finished_totals(), totals, length=index + 1)  # (B,)
-        if should_check(index, scorer.device) and bool(is_done.all()):
-            break
         totals = totals.masked_fill(is_done[:, None], -torch.inf)
         tokens = step.select(step.tokens).flatten()
+        active = find_active(is_done, scorer) if should_check(index, scorer.device) else None
+        if active is not None and not len(active):
+            break
         state = reorder(state, step.rows())
-    ranked = _backtrack(steps, scorer.batch, config)
-    if config.groups > 1:
-        ranked = [distinct(hypotheses) for hypotheses in ranked]
-    return [hypotheses[:num_best] for hypotheses in ranked]
+        if active is not None and not recorder:
+            state = select_sentences(state, active, beams=beams)
+            totals, limits, sentences = (part[active] for part in (totals, limits, sentences))
+            tokens = tokens.view(-1, beams)[active].flatten()
+            stopping.select(active)
+    return _find_best(steps, scorer.batch, config=config, num_best=num_best)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ class _Step:
     is_end: Tensor  # (B, 2W) whether it has ended
     is_finished: Tensor  # (B, W) whether it has ended among the W most likely: a result
     kept: Tensor  # (B, W) indices of the continuations that become the next beams
+    sentences: Tensor | None = None  # (B,) the sentence of each row
 
     @classmethod
     def choose(
@@ -143,26 +149,63 @@ class _Step:
         return (self.select(self.parents) + first).flatten()
 
 
-def _backtrack(steps: list[_Step], batch: int, config: SearchConfig) -> list[list[Hypothesis]]:
-    """Follow each result back to the start token; return the best of each sentence first."""
-    lists = [
-        {name: getattr(step, name).tolist() for name in ("log_probs", "tokens", "parents", "kept")}
-        for step in steps
-    ]
-    hypotheses: list[list[Hypothesis]] = [[] for _ in range(batch)]
+def _find_best(
+    steps: list[_Step], batch: int, *, config: SearchConfig, num_best: int
+) -> list[list[Hypothesis]]:
+    """Return the best results of each sentence, best first."""
+    found: list[list[_Result]] = [[] for _ in range(batch)]
     for last, step in enumerate(steps):
-        totals = step.totals.tolist()
-        for row, result in step.is_finished.nonzero().tolist():
-            tokens, log_probs, current = [], [], result
-            for index in range(last, -1, -1):
-                tokens.append(lists[index]["tokens"][row][current])
-                log_probs.append(lists[index]["log_probs"][row][current])
-                beam = lists[index]["parents"][row][current]
-                current = lists[index - 1]["kept"][row][beam]
-            total = totals[row][result]
-            value = total / length_scale(float(len(tokens)), config)
-            hypotheses[row].append(
-                Hypothesis(tuple(tokens[::-1]), total, tuple(log_probs[::-1]), value)
+        assert step.sentences is not None
+        sentences, totals = step.sentences.tolist(), step.totals.tolist()
+        scale = length_scale(float(last + 1), config)
+        for row, candidate in step.is_finished.nonzero().tolist():
+            total = totals[row][candidate]
+            found[sentences[row]].append(
+                _Result(total / scale, total, last, sentences[row], candidate)
             )
-    # The sort is stable: of equal values the first wins, so one beam equals greedy search.
-    return [sorted(group, key=lambda hypothesis: -hypothesis.value) for group in hypotheses]
+    paths = _Paths(steps)
+    best = []
+    for results in found:
+        # The sort is stable: of equal values the first wins, so one beam equals greedy search.
+        ranked = sorted(results, key=lambda result: -result.value)
+        if config.groups == 1:
+            best.append([paths.hypothesis(result) for result in ranked[:num_best]])
+        else:
+            best.append(distinct(paths.hypothesis(result) for result in ranked)[:num_best])
+    return best
+
+
+class _Result(NamedTuple):
+    """A hypothesis that has ended."""
+
+    value: float  # by which hypotheses are ranked
+    total: float  # its log-probability
+    last: int  # its last step
+    sentence: int
+    candidate: int  # its index among the candidates of the last step
+
+
+class _Paths:
+    """Paths from the results of a search back to the start token."""
+
+    def __init__(self, steps: list[_Step]) -> None:
+        names = ("log_probs", "tokens", "parents", "kept")
+        self._steps = [{name: getattr(step, name).tolist() for name in names} for step in steps]
+        # The row of a sentence changes when others leave the batch.
+        self._rows = [
+            {sentence: row for row, sentence in enumerate(step.sentences.tolist())}
+            for step in steps
+            if step.sentences is not None
+        ]
+
+    def hypothesis(self, result: "_Result") -> Hypothesis:
+        """Return the hypothesis of a result."""
+        tokens, log_probs, current = [], [], result.candidate
+        for index in range(result.last, -1, -1):
+            step, row = self._steps[index], self._rows[index][result.sentence]
+            tokens.append(step["tokens"][row][current])
+            log_probs.append(step["log_probs"][row][current])
+            if index:
+                before = self._steps[index - 1]["kept"][self._rows[index - 1][result.sentence]]
+                current = before[step["parents"][row][current]]
+        return Hypothesis(tuple(tokens[::-1]), result.total, tuple(log_probs[::-1]), result.value)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SearchConfig
+from regard.search.top_k import top_continuations
 
 
 class Candidates(Protocol):
@@ -41,10 +42,8 @@ class TopCandidates:
 
     def choose(self, totals: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the most likely continuations, most likely first, (B, 2W)."""
-        sums = (totals.flatten()[:, None] + log_probs).view(len(totals), -1)  # (B, W·V)
         # 2W continuations: even if W of them end, W are left to continue.
-        best, indices = sums.topk(min(2 * self.beams, sums.shape[1]), dim=1)
-        return best, indices
+        return top_continuations(totals, log_probs, 2 * self.beams)
 
     def keep(self, is_end: Tensor) -> Tensor:
         """Return the most likely active candidates."""

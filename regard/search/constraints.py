@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.models.interfaces import State
-from regard.search.scorer import Scorer
+from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.settings import SearchConfig
 
 Constraint: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -89,6 +89,9 @@ class ConstrainedScorer:
         self.constraints = constraints
         self.batch = scorer.batch
         self.device = scorer.device
+        # Prefixes are tensors per sentence outside of the state.
+        has_prefixes = any(getattr(one, "func", None) is force_prefix for one in constraints)
+        self.has_whole_state = can_drop_sentences(scorer) and not has_prefixes
 
     def start(self, beams: int, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses per sentence."""

@@ -6,15 +6,19 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from regard.models.interfaces import select_sentences
 from regard.search.hypothesis import Hypothesis
-from regard.search.scorer import Scorer
+from regard.search.scorer import Scorer, can_drop_sentences
 
 CHECK_EVERY = 4
 """Steps between checks on a GPU whether all sentences are done, since each check synchronises."""
 
+MIN_DONE_SHARE = 0.25
+"""Share of the sentences that must be done before they leave the batch, which copies the others."""
 
-Choose: TypeAlias = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-"""Log-probabilities (B·W, V) and step index → log-probabilities and ids of the tokens, (B·W,)."""
+Choose: TypeAlias = Callable[[Tensor, int, Tensor], tuple[Tensor, Tensor]]
+"""Log-probabilities (N, V), step index and the hypothesis of each row (N,) → log-probabilities and
+ids of the tokens, (N,)."""
 
 
 def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list[Hypothesis]:
@@ -52,18 +56,44 @@ def generate(
     state = scorer.start(width, num_steps)
     max_lengths = max_lengths.repeat_interleave(width)  # (B·W,)
     limits = max_lengths.to(scorer.device)
-    tokens = torch.full((scorer.batch * width,), start, device=scorer.device)
+    rows = torch.arange(len(limits), device=scorer.device)
+    all_tokens = torch.full((len(rows), num_steps), end, device=scorer.device)
+    all_values = torch.zeros(len(rows), num_steps, device=scorer.device)
+    tokens = torch.full_like(rows, start)
     is_done = limits < 1
-    chosen, values = [], []
     for step in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
-        value, tokens = choose(log_probs, step)  # (B·W,)
-        chosen.append(tokens)
-        values.append(value)
+        values, tokens = choose(log_probs, step, rows)  # (N,)
+        all_tokens[rows, step] = tokens
+        all_values[rows, step] = values.to(all_values.dtype)
         is_done = is_done | (tokens == end) | (limits <= step + 1)
-        if should_check(step, scorer.device) and bool(is_done.all()):
+        if not should_check(step, scorer.device):
+            continue
+        sentences = find_active(is_done.view(-1, width).all(1), scorer)
+        if sentences is None:
+            continue
+        if not len(sentences):
             break
-    return _collect(chosen, values, end=end, max_lengths=max_lengths)
+        state = select_sentences(state, sentences, beams=width)
+        kept = (sentences[:, None] * width + torch.arange(width, device=rows.device)).flatten()
+        rows, tokens, limits, is_done = (part[kept] for part in (rows, tokens, limits, is_done))
+    return _collect(all_tokens, all_values, end=end, max_lengths=max_lengths)
+
+
+def find_active(is_done: Tensor, scorer: Scorer) -> Tensor | None:
+    """Return the sentences to continue with, none if all are done; None = no change.
+
+    Sentences that are done leave the batch when they are many.
+
+    Args:
+        is_done: (B,) whether the search of a sentence has ended.
+        scorer: The scorer; some cannot go on without a part of the sentences.
+    """
+    num_done = int(is_done.sum())
+    can_leave = num_done >= MIN_DONE_SHARE * len(is_done) and can_drop_sentences(scorer)
+    if not num_done or not (can_leave or num_done == len(is_done)):
+        return None
+    return (~is_done).nonzero().squeeze(1)
 
 
 def should_check(step: int, device: torch.device) -> bool:
@@ -71,18 +101,14 @@ def should_check(step: int, device: torch.device) -> bool:
     return device.type == "cpu" or step % CHECK_EVERY == CHECK_EVERY - 1
 
 
-def _choose_likeliest(log_probs: Tensor, _: int) -> tuple[Tensor, Tensor]:
-    value, tokens = log_probs.max(-1)  # (B·W,)
-    return value, tokens
+def _choose_likeliest(log_probs: Tensor, step: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+    values, tokens = log_probs.max(-1)  # (N,)
+    return values, tokens
 
 
-def _collect(
-    chosen: list[Tensor], values: list[Tensor], *, end: int, max_lengths: Tensor
-) -> list[Hypothesis]:
-    if not chosen:
-        return [Hypothesis((), 0.0, (), 0.0) for _ in max_lengths]
-    rows = torch.stack(chosen, 1).tolist()
-    log_probs = torch.stack(values, 1).tolist()
+def _collect(tokens: Tensor, values: Tensor, *, end: int, max_lengths: Tensor) -> list[Hypothesis]:
+    """Return the hypotheses of tokens and log-probabilities (B·W, T)."""
+    rows, log_probs = tokens.tolist(), values.tolist()
     hypotheses = []
     for row, steps, limit in zip(rows, log_probs, max_lengths.tolist(), strict=True):
         length = min(row.index(end) + 1 if end in row else len(row), limit)

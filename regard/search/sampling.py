@@ -62,14 +62,14 @@ class _Sampler:
     noise: Tensor  # (B·W, T) uniform in [0, 1)
     filters: Sequence[Callable[[Tensor], Tensor]]
 
-    def __call__(self, log_probs: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    def __call__(self, log_probs: Tensor, step: int, rows: Tensor) -> tuple[Tensor, Tensor]:
         filtered = log_probs
         for change in self.filters:
             filtered = change(filtered)
         # The sum over a large vocabulary is imprecise in float32.
         precise = filtered.to(sum_dtype(filtered.device))
         cumulative = precise.log_softmax(1).exp().cumsum(1)  # (B·W, V)
-        thresholds = self.noise[:, step, None] * cumulative[:, -1:]
+        thresholds = self.noise[rows, step, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, thresholds, right=True)  # (B·W, 1)
         # In float32, noise next to 1 is rounded to 1.
         tokens = tokens.clamp(max=log_probs.shape[1] - 1)

@@ -34,6 +34,15 @@ class Scorer(Protocol):
         ...
 
 
+def can_drop_sentences(scorer: Scorer) -> bool:
+    """Return whether search may go on with a part of the sentences.
+
+    It may if all tensors per sentence are in the state, which the scorer tells by its attribute
+    `has_whole_state`.
+    """
+    return bool(getattr(scorer, "has_whole_state", False))
+
+
 class ModelScorer:
     """Scorer of an encoder–decoder or a language model for one batch.
 
@@ -43,6 +52,8 @@ class ModelScorer:
         banned: Tokens that are never generated, such as padding and the start token. The others are
             not renormalised, so log-probabilities are those of the model.
     """
+
+    has_whole_state = True
 
     def __init__(
         self,

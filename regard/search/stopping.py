@@ -55,6 +55,13 @@ class Stopping:
         is_best = self._best >= self._group(active).amax(2) / scale
         return is_full & is_best.all(1)
 
+    def select(self, sentences: Tensor) -> None:
+        """Continue with some sentences, (B,)."""
+        self._num_ended = self._num_ended[sentences]
+        self._best = self._best[sentences]
+        self._results = self._results[sentences]
+        self._scale_at_limit = self._scale_at_limit[sentences]
+
     def _group(self, totals: Tensor) -> Tensor:
         """Split the beams of each sentence (B, W) into groups."""
         return totals.view(len(totals), -1, self._width)
