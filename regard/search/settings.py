@@ -78,6 +78,8 @@ class SearchConfig(Config):
     typical_p: UnitInterval = 1.0
     """Probability of the smallest set of tokens to sample from whose information is nearest to the
     entropy; 1 = all."""
+    precision: Literal["fp32", "bf16", "int8"] = "fp32"
+    """Precision of matrix products in search."""
     seed: NonNegative = 0
     """Seed of sampling. Samples depend on the seed and the sentence only."""
 

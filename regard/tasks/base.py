@@ -18,9 +18,11 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.models.bottlenecks import restart_annealing
 from regard.models.interfaces import Encoder
+from regard.models.packing import SearchPrecision
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.batches import EncoderBatch
+from regard.tasks.decoding.preparation import PACKED_MODELS
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import describe_task, facts_html
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
@@ -286,6 +288,12 @@ class Generates(Task[AnyRecipe]):
         changed = copy.copy(self)
         recipe: Any = self.recipe
         changed.recipe = replace(recipe, search=search)
+        return changed
+
+    def with_packed_model(self, precision: SearchPrecision) -> Self:
+        """Return the same task with weights packed for search in a precision."""
+        changed = copy.copy(self)
+        changed.model = PACKED_MODELS.find(self.model, precision)
         return changed
 
     @abstractmethod

@@ -232,10 +232,11 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         )
         predictions: dict[int, list[Prediction]] = {}
         groups = group_by_length(prompts, self._max_tokens)
+        task = self.with_packed_model(config.precision)
         for rows in track(groups, "Predicting", total=len(prompts), size=len):
             numbers = [crc32(sources[row].encode()) for row in rows]
             chunk = [prompts[row] for row in rows]
-            best = self._continue(chunk, config, num_best=num_best, numbers=numbers)
+            best = task._continue(chunk, config, num_best=num_best, numbers=numbers)
             predictions.update(zip(rows, best, strict=True))
         return [predictions[row] for row in range(len(sources))]
 

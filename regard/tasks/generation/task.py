@@ -40,6 +40,7 @@ from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
 from regard.tasks.batches import map_batches, predict_nonempty
+from regard.tasks.decoding.preparation import count_workers, search_batches
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, finding, forced_decoding
 from regard.tasks.generation.coverage import check_coverage
@@ -73,6 +74,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     """Indices of the training examples that are not too long."""
     lexical: LexicalControl | None = None
     """Words that predictions must contain or must not contain."""
+    num_workers = 1
+    """Number of threads that search batches side by side."""
     _has_warned = False
 
     @classmethod
@@ -263,7 +266,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             self.lexical.check_prefix(prefix)
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
-        return self._predict(parsed, config, num_best=num_best, prefix=tokens)
+        task = self.with_packed_model(config.precision)
+        task.num_workers = count_workers(self.device)
+        return task._predict(parsed, config, num_best=num_best, prefix=tokens)
 
     def _predict(
         self,
@@ -293,7 +298,14 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                     for best in hypotheses
                 ]
 
-            return map_batches(predict_batch, self.batches([Example(one) for one in nonempty]))
+            settings = search_batches(
+                self.recipe.data.batch,
+                num_sources=len(nonempty),
+                beams=config.beams,
+                device=self.device,
+            )
+            batches = self.batches([Example(one) for one in nonempty], settings)
+            return map_batches(predict_batch, batches, num_workers=self.num_workers)
 
         return predict_nonempty(
             predict if self.lexical is None else partial(self.lexical.predict, predict),

@@ -1,0 +1,72 @@
+"""Preparation of search: models with packed weights, sizes of batches, worker threads."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batching import BatchConfig
+from regard.models.packing import SearchPrecision, pack
+
+NUM_ROWS = 320
+"""Hypotheses in a batch on a CPU: more take longer per hypothesis, since their log-probabilities
+over the vocabulary leave the caches of the processor."""
+
+Versions = tuple[tuple[int, int], ...]
+
+
+class PackedModels:
+    """Packed copies of models, which are made again when the weights have changed."""
+
+    def __init__(self) -> None:
+        self._packed: WeakKeyDictionary[nn.Module, tuple[Versions, dict[str, Any]]] = (
+            WeakKeyDictionary()
+        )
+
+    def find(self, model: Any, precision: SearchPrecision) -> Any:
+        """Return a copy of a model in a precision."""
+        versions = _versions(model.parameters())
+        known, copies = self._packed.get(model, (None, {}))
+        if known != versions:
+            copies = {}
+            self._packed[model] = versions, copies
+        if precision not in copies:
+            copies[precision] = pack(model, precision)
+        return copies[precision]
+
+
+PACKED_MODELS = PackedModels()
+"""The copies of all models of this process."""
+
+
+def _versions(parameters: Iterable[Tensor]) -> Versions:
+    """Return where the parameters are in memory, and how often they were changed in place."""
+    return tuple((one.data_ptr(), -1 if one.is_inference() else one._version) for one in parameters)
+
+
+def count_workers(device: torch.device) -> int:
+    """Return the number of threads that search batches side by side."""
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+def search_batches(
+    config: BatchConfig, *, num_sources: int, beams: int, device: torch.device
+) -> BatchConfig:
+    """Return the settings of batches for search; on a GPU, those given.
+
+    Args:
+        config: The settings of the recipe.
+        num_sources: Number of sources.
+        beams: Hypotheses per source.
+        device: The device of the model.
+    """
+    if device.type != "cpu":
+        return config
+    per_worker = -(-num_sources // count_workers(device))
+    sentences = max(1, min(NUM_ROWS // beams, per_worker))
+    if config.max_sentences:
+        sentences = min(sentences, config.max_sentences)
+    return replace(config, max_sentences=sentences)
