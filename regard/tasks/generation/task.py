@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
-from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ from regard.data.example import Alignment, Example, require_examples, require_li
 from regard.data.image.field import ImageConfig
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
-from regard.data.text.field import Text, TextField, as_text, texts_of
+from regard.data.text.field import Text, TextField, texts_of
 from regard.data.text.token_cache import encode_pairs
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
@@ -39,8 +38,7 @@ from regard.search.lexical import LexicalConstraints
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
-from regard.tasks.batches import map_batches, predict_nonempty
-from regard.tasks.decoding.preparation import count_workers, search_batches
+from regard.tasks.decoding.preparation import count_workers
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, finding, forced_decoding
 from regard.tasks.generation.coverage import check_coverage
@@ -278,40 +276,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
     ) -> list[list[Prediction]]:
-        def predict(
-            nonempty: list[Text], constraints: Sequence[LexicalConstraints] = ()
-        ) -> list[list[Prediction]]:
-            @torch.inference_mode()
-            def predict_batch(batch: Batch) -> list[list[Prediction]]:
-                hypotheses = self.generate(
-                    self.encode_batch(batch),
-                    config,
-                    max_lengths=self.max_lengths(batch.source_mask, config),
-                    num_best=num_best,
-                    prefix=prefix,
-                    numbers=[crc32(as_text(nonempty[row]).encode()) for row in batch.rows],
-                    constraints=[constraints[row] for row in batch.rows] if constraints else (),
-                )
-                write, tokenizer = self.target.write, self.target.tokenizer
-                return [
-                    [Prediction.from_hypothesis(write(one.tokens), one, tokenizer) for one in best]
-                    for best in hypotheses
-                ]
-
-            settings = search_batches(
-                self.recipe.data.batch,
-                num_sources=len(nonempty),
-                beams=config.beams,
-                device=self.device,
-            )
-            batches = self.batches([Example(one) for one in nonempty], settings)
-            return map_batches(predict_batch, batches, num_workers=self.num_workers)
-
-        return predict_nonempty(
-            predict if self.lexical is None else partial(self.lexical.predict, predict),
-            sources,
-            is_nonempty=lambda source: as_text(source).strip(),
-        )
+        """Search for the targets of parsed sources, with settings that are checked."""
+        return finding.predict(self, sources, config, num_best=num_best, prefix=prefix)
 
     def with_lexical(self, options: LexicalOptions) -> Self:
         """Return the same task with lexical control of its predictions."""
