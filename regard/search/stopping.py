@@ -27,19 +27,23 @@ class Stopping:
         self._results = torch.full((*shape, num_best), -torch.inf, device=limits.device)
         self._scale_at_limit = length_scale(limits.float(), config)
 
-    def update(self, finished: Tensor, active: Tensor, *, length: int) -> Tensor:
+    def update(
+        self, finished: Tensor, active: Tensor, *, length: int, complete: Tensor | None = None
+    ) -> Tensor:
         """Add the results of a step and return whether each sentence is done, (B,).
 
         Args:
             finished: (B, W) log-probabilities of the results of this step; -inf = none.
             active: (B, W) log-probabilities of the beams to continue; -inf = none.
             length: Number of tokens of all these hypotheses.
+            complete: (B, W) log-probabilities of the active beams that may end in the next step;
+                all of them if not given.
         """
         scale = length_scale(float(length), self._config)
         by_group = self._group(finished)
         self._num_ended = self._num_ended + by_group.isfinite().sum(2)
         is_full = (self._num_ended >= self._width).all(1)
-        if self._width == 1:
+        if active.shape[1] == self._config.groups:
             return is_full
         if self._config.stopping == "none":
             return active.amax(1) == -torch.inf
@@ -52,8 +56,8 @@ class Stopping:
             best_possible = active.amax(1) / self._scale_at_limit  # (B,)
             return best_possible <= worst
         self._best = self._best.maximum(by_group.amax(2) / scale)
-        is_best = self._best >= self._group(active).amax(2) / scale
-        return is_full & is_best.all(1)
+        rivals = self._group(active if complete is None else complete).amax(2) / scale
+        return is_full & (self._best >= rivals).all(1)
 
     def select(self, sentences: Tensor) -> None:
         """Continue with some sentences, (B,)."""
@@ -64,4 +68,4 @@ class Stopping:
 
     def _group(self, totals: Tensor) -> Tensor:
         """Split the beams of each sentence (B, W) into groups."""
-        return totals.view(len(totals), -1, self._width)
+        return totals.view(len(totals), self._config.groups, -1)

@@ -262,6 +262,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         tokens = read_prefix(prefix, self.target.tokenizer)
         if self.lexical is not None:
             self.lexical.check_prefix(prefix)
+            self.lexical.check_search(config)
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
         task = self.with_packed_model(config.precision)
