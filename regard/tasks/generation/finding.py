@@ -17,6 +17,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.lexical import LexicalConstraints
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from regard.search.tree import current_recorder
 from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.decoding.consensus import find_candidates, rank_texts
 from regard.tasks.decoding.preparation import search_batches
@@ -74,7 +75,10 @@ def predict(
             device=task.device,
         )
         batches = task.batches([Example(one) for one in nonempty], settings)
-        return map_batches(predict_batch, batches, num_workers=task.num_workers)
+        # Attention weights and beam trees are recorded by one thread.
+        is_recorded = bool(config.coverage_penalty) or current_recorder() is not None
+        num_workers = 1 if is_recorded else task.num_workers
+        return map_batches(predict_batch, batches, num_workers=num_workers)
 
     control = task.lexical
     return predict_nonempty(

@@ -307,9 +307,10 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     ) -> Iterator[tuple[Sequence[int], Scorer]]:
         """Yield the indices of the sources of each batch, and the scorer of their search."""
         tokenizer, weight = self.target.tokenizer, search.ctc_weight
+        task = self.with_packed_model(search.precision)
         for batch in self.batches([Example(self.parse_source(one)) for one in sources]):
-            memory = self.encode_batch(batch)
-            yield batch.rows, ctc.build_scorer(self.model, memory, tokenizer, weight=weight)
+            memory = task.encode_batch(batch)
+            yield batch.rows, ctc.build_scorer(task.model, memory, tokenizer, weight=weight)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's target, as a prediction of it."""
