@@ -266,7 +266,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
         task = self.with_packed_model(config.precision)
-        task.num_workers = count_workers(self.device)
+        # Hooks of the model itself are called by one thread.
+        task.num_workers = 1 if task.model is self.model else count_workers(self.device)
         return task._predict(parsed, config, num_best=num_best, prefix=tokens)
 
     def _predict(

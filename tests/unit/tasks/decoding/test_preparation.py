@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention.recording import record
 from regard.core.module import Linear
 from regard.data.batching import BatchConfig
 from regard.search.settings import SearchConfig
@@ -136,6 +137,16 @@ def test_lexical_predictions_of_several_threads_equal_those_of_one(tiny_run, thr
         threads(number)
         found.append(task.predict(SOURCES))
     assert_equal(*found)
+
+
+def test_attention_of_a_prediction_is_recorded(tiny_run, threads):
+    threads(4)
+    task, search = tiny_run.predictor, SearchConfig(beams=1)
+    with record(task.model) as recorded:
+        predictions = task.predict(SOURCES[:1], search=search)
+    assert recorded.stack().shape[3] == len(predictions[0][0].tokens)
+    assert task.predict(SOURCES[:1], search=search) == predictions
+    assert recorded.stack().shape[3] == len(predictions[0][0].tokens)
 
 
 def test_trees_of_several_threads_are_recorded(tiny_run, threads):
