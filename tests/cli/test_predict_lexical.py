@@ -95,7 +95,8 @@ def test_unknown_words_need_attention(refused, tiny_run_without_attention, sourc
     ("content", "message"),
     [
         (b"a\tb\nc\n", "line 2, must have two columns"),
-        (b"a\t\n", "line 1, must have a target term"),
+        (b"a\t\n", "line 1, must have a target term, but it is empty."),
+        (b"a\tb\n\td\n", "line 2, must have a source term, but it is empty."),
         (b"a\t\xff\n", "line 1, is not UTF-8"),
         (b"", "must have at least one term"),
         ("a\tb Ж\n".encode(), "'b Ж' is tokenised as 'b ⁇'"),
