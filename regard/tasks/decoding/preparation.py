@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.data.batching import BatchConfig
 from regard.models.packing import SearchPrecision, pack
+from regard.search.cuda_graphs import StepGraphs
 
 NUM_ROWS = 320
 """Hypotheses in a batch on a CPU: more take longer per hypothesis, since their log-probabilities
@@ -41,6 +42,8 @@ class PackedModels:
             self._packed[model] = versions, copies
         if precision not in copies:
             copies[precision] = pack(model, precision)
+            if next(model.parameters()).device.type == "cuda":
+                copies[precision].step_graphs = StepGraphs(copies[precision])
         return copies[precision]
 
 

@@ -14,7 +14,7 @@ from regard.data.text.field import Text, as_text
 from regard.models.interfaces import Memory
 from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
-from regard.search.lexical import LexicalConstraints
+from regard.search.lexical.constraints import LexicalConstraints
 from regard.search.search import search
 from regard.search.settings import SearchConfig
 from regard.search.tree import current_recorder

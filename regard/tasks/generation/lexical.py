@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.data.text.field import Text, as_text
-from regard.search.dynamic_beam import check_required_search
-from regard.search.lexical import LexicalConstraints, LexicalScorer, Phrase
+from regard.search.lexical.constraints import LexicalConstraints, LexicalScorer, Phrase
+from regard.search.lexical.dynamic_beam import check_required_search
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.phrases import PhraseEncoder

@@ -34,7 +34,7 @@ from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.hypothesis import Hypothesis
-from regard.search.lexical import LexicalConstraints
+from regard.search.lexical.constraints import LexicalConstraints
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart

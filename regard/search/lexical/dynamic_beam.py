@@ -14,8 +14,8 @@ from regard.models.interfaces import reorder
 from regard.search.greedy import should_check
 from regard.search.hypothesis import Hypothesis
 from regard.search.length_penalty import length_scale
-from regard.search.lexical import LexicalScorer, check_lengths
-from regard.search.required import Progress, RequiredPhrases
+from regard.search.lexical.constraints import LexicalScorer, check_lengths
+from regard.search.lexical.required import Progress, RequiredPhrases
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.search.stopping import Stopping
@@ -78,7 +78,7 @@ def dynamic_beam_search(
     state = scorer.start(beams, num_steps)
     beam = _Beam.start(phrases, beams, token=start, is_active=has_phrases)
     hypotheses: list[list[tuple[int, Hypothesis]]] = [[] for _ in constraints]
-    stopping = Stopping(config, limits, num_best=num_best)
+    stopping = Stopping.start(config, limits, num_best=num_best)
     for index in range(num_steps):
         log_probs, state = scorer.step(beam.last.flatten(), state)
         step = _Step.choose(
@@ -92,7 +92,9 @@ def dynamic_beam_search(
         results = beam.totals.masked_fill(~is_result, -torch.inf)
         beam, rows = beam.keep(step.is_end, widths, beams)
         complete = beam.totals.masked_fill(~phrases.is_met(beam.progress), -torch.inf)
-        is_done = stopping.update(results, beam.totals, length=index + 1, complete=complete)
+        stopping, is_done = stopping.update(
+            results, beam.totals, length=index + 1, complete=complete
+        )
         is_done |= (beam.totals == -torch.inf).all(1)
         if should_check(index, scorer.device) and bool(is_done.all()):
             break

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.core.errors import ConfigError
 from regard.search.length_penalty import length_scale
-from regard.search.lexical import (
+from regard.search.lexical.constraints import (
     SEPARATOR,
     LexicalConstraints,
     LexicalScorer,
