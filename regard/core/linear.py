@@ -126,10 +126,15 @@ def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
 
 
 Product: TypeAlias = Callable[[Tensor], Tensor]
-"""Linear map of float32 inputs (..., D) to float32 outputs (..., E)."""
+"""Linear map of inputs (..., D) to outputs (..., E) of the same dtype."""
 
 MIN_PACKED = 1 << 20
 """Elements of a float32 weight from which oneDNN's layout saves more than its call costs."""
+
+
+def plain_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """Return torch's product, in the dtype of the weight."""
+    return lambda inputs: torch_linear(inputs, weight, bias)
 
 
 def fp32_product(weight: Tensor, bias: Tensor | None) -> Product:

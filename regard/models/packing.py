@@ -6,9 +6,11 @@ from typing import Literal, TypeVar
 import torch
 from torch import nn
 
+from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
-from regard.core.linear import PRODUCTS
+from regard.core.linear import PRODUCTS, plain_product
 from regard.core.module import Linear, PackedLinear
+from regard.models.fused import fuse
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -27,15 +29,22 @@ def pack(model: M, precision: SearchPrecision) -> M:
         model: The model.
         precision: The precision of matrix products.
     """
+    product = PRODUCTS[precision]
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     packed = copy.deepcopy(model, shared).eval()
     if next(model.parameters()).device.type != "cpu":
-        return _convert(packed, precision)
+        product = plain_product
+        packed = _convert(packed, precision)
+        fuse(packed)
     parents = [module for module in packed.modules() if not isinstance(module, PackedLinear)]
     for parent in parents:
         for name, child in parent.named_children():
             if type(child) is Linear:
-                setattr(parent, name, PackedLinear(child, PRODUCTS[precision]))
+                setattr(parent, name, PackedLinear(child, product))
+    parameter = next(packed.parameters())
+    for module in packed.modules():
+        if isinstance(module, Positions):
+            module.tabulate(parameter)
     return packed
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -10,6 +13,8 @@ from regard.search.candidates import Candidates, distinct
 from regard.search.hypothesis import Hypothesis
 from regard.search.length_penalty import length_scale
 from regard.search.settings import SearchConfig
+
+Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Step:
     """(B, 2W) whether it has ended."""
     is_finished: Tensor
     """(B, W) whether it has ended among the W most likely: a result."""
+    finished: Tensor
+    """(B, W) log-probability of each result; -inf = none."""
     kept: Tensor
     """(B, W) indices of the continuations that become the next beams."""
     sentences: Tensor | None = None
@@ -57,20 +64,17 @@ class Step:
         best, indices = candidates.choose(totals, log_probs)  # (B, 2W)
         tokens = indices % vocab
         is_end = (tokens == end) | is_last[:, None]
+        finished = best[:, :beams].masked_fill(~is_end[:, :beams], -torch.inf)
         return cls(
             totals=best,
             log_probs=log_probs.view(batch, -1).gather(1, indices),
             tokens=tokens,
             parents=indices // vocab,
             is_end=is_end,
-            is_finished=is_end[:, :beams] & best[:, :beams].isfinite(),
+            is_finished=finished.isfinite(),
+            finished=finished,
             kept=candidates.keep(is_end),
         )
-
-    def finished_totals(self) -> Tensor:
-        """Return the log-probabilities of the results, (B, W); -inf = none."""
-        beams = self.is_finished.shape[1]
-        return self.totals[:, :beams].masked_fill(~self.is_finished, -torch.inf)
 
     def select(self, values: Tensor) -> Tensor:
         """Select the values of the next beams, (B, 2W) → (B, W)."""
@@ -96,47 +100,56 @@ def find_best(
     """
     if not steps:
         return [[] for _ in range(batch)]
-    results = torch.stack([_by_sentence(step, batch) for step in steps], dim=1)  # (B, T, W)
-    scales = [length_scale(float(index + 1), config) for index in range(len(steps))]
-    values = results / torch.tensor(scales, device=results.device)[:, None]
-    # Equal results of several groups are dropped, so all of them are needed.
-    num_found = int(results.isfinite().sum((1, 2)).max())
-    num_paths = min(num_best, num_found) if config.groups == 1 else num_found
+    # On the host: a path is thousands of operations on a few numbers each.
+    results = _by_sentence(steps, "finished", batch, default=-np.inf)  # (T, B, W)
+    by_sentence = results.swapaxes(0, 1)  # (B, T, W)
+    scales = np.array([length_scale(float(index + 1), config) for index in range(len(steps))])
+    values = (by_sentence / scales[:, None]).reshape(batch, -1)  # (B, T·W)
     # The sort is stable: of equal values the first wins, so one beam equals greedy search.
-    order = values.flatten(1).argsort(dim=1, descending=True, stable=True)[:, :num_paths]
-    tokens, log_probs = _trace(
-        steps, batch, last=order // config.beams, chosen=order % config.beams
-    )
+    order = (-values).argsort(axis=1, kind="stable")
+    # Equal results of several groups are dropped, so all of them are needed.
+    num_found = int(np.isfinite(by_sentence).sum((1, 2)).max())
+    order = order[:, : min(num_best, num_found) if config.groups == 1 else num_found]
+    last, chosen = order // config.beams, order % config.beams
     columns = (
-        results.flatten(1).gather(1, order),
-        order // config.beams + 1,
-        tokens,
-        log_probs,
+        np.take_along_axis(by_sentence.reshape(batch, -1), order, 1),
+        np.take_along_axis(values, order, 1),
+        last + 1,
+        *_trace(steps, batch, last=last, chosen=chosen),
     )
     best = []
     for row in zip(*(column.tolist() for column in columns), strict=True):
         hypotheses = [
-            Hypothesis(tuple(ids[:length]), total, tuple(each[:length]), total / scales[length - 1])
-            for total, length, ids, each in zip(*row, strict=True)
-            if total > -torch.inf
+            Hypothesis(tuple(ids[:length]), total, tuple(each[:length]), value)
+            for total, value, length, ids, each in zip(*row, strict=True)
+            if total > -np.inf
         ]
         best.append((hypotheses if config.groups == 1 else distinct(hypotheses))[:num_best])
     return best
 
 
-def _by_sentence(step: Step, batch: int) -> Tensor:
-    """Return the log-probabilities of the results of a step, (B, W), for all sentences."""
-    finished = step.finished_totals()
-    if step.sentences is None or len(step.sentences) == batch:
-        return finished
-    return finished.new_full((batch, finished.shape[1]), -torch.inf).index_copy(
-        0, step.sentences, finished
-    )
+def _by_sentence(steps: Sequence[Step], name: str, batch: int, *, default: float = 0) -> Array:
+    """Return a part of all steps, (T, B, ...), for all sentences.
+
+    Args:
+        steps: The steps.
+        name: The attribute of a step, (N, ...), for the sentences that are still in the batch.
+        batch: Number of sentences.
+        default: Value for those that have left.
+    """
+    tensors: list[Tensor] = [getattr(step, name) for step in steps]
+    if all(len(tensor) == batch for tensor in tensors):
+        whole: Array = torch.stack(tensors).cpu().numpy()
+        return whole
+    first = tensors[0].cpu().numpy()
+    found = np.full((len(steps), batch, *first.shape[1:]), default, first.dtype)
+    for rows, step, tensor in zip(found, steps, tensors, strict=True):
+        assert step.sentences is not None
+        rows[step.sentences.cpu().numpy()] = tensor.cpu().numpy()
+    return found
 
 
-def _trace(
-    steps: Sequence[Step], batch: int, *, last: Tensor, chosen: Tensor
-) -> tuple[Tensor, Tensor]:
+def _trace(steps: Sequence[Step], batch: int, *, last: Array, chosen: Array) -> tuple[Array, Array]:
     """Return the tokens and their log-probabilities (B, N, T) of hypotheses.
 
     Args:
@@ -145,23 +158,17 @@ def _trace(
         last: (B, N) the last step of each hypothesis.
         chosen: (B, N) its index among the candidates of its last step.
     """
-    tokens, log_probs, current = [], [], chosen
+    names = ("tokens", "log_probs", "parents", "kept")
+    tokens, log_probs, parents, kept = (_by_sentence(steps, name, batch) for name in names)
+    paths = np.empty((len(steps), *chosen.shape), chosen.dtype)  # index among the candidates
+    current = chosen
     for index in range(len(steps) - 1, -1, -1):
-        step = steps[index]
-        assert step.sentences is not None
-        is_whole = len(step.sentences) == batch
-        # The row of a sentence changes when others leave the batch; of those that have left, any.
-        rows = step.sentences.new_zeros(batch)
-        rows[step.sentences] = torch.arange(len(step.sentences), device=rows.device)
-        by_sentence = [
-            part if is_whole else part[rows]
-            for part in (step.tokens, step.log_probs, step.parents, step.kept)
-        ]
-        words, values, parents, kept = by_sentence
         if index + 1 < len(steps):
-            before = kept.gather(1, current)
-            current = torch.where(last > index, before, chosen)
-        tokens.append(words.gather(1, current))
-        log_probs.append(values.gather(1, current))
-        current = parents.gather(1, current)
-    return torch.stack(tokens[::-1], dim=2), torch.stack(log_probs[::-1], dim=2)
+            # Here, `current` is the beam that the candidate of the next step continues.
+            before = np.take_along_axis(kept[index], current, 1)
+            current = np.where(last > index, before, chosen)
+        paths[index] = current
+        current = np.take_along_axis(parents[index], current, 1)
+    found = (np.take_along_axis(part, paths, 2) for part in (tokens, log_probs))
+    words, values = (np.moveaxis(part, 0, 2) for part in found)  # (B, N, T)
+    return words, values

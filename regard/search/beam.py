@@ -132,7 +132,7 @@ class _BeamSearch:
             beams.totals, log_probs, candidates=self._candidates, is_last=is_last, end=self._end
         )
         totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
-        stopping, is_done = beams.stopping.update(step.finished_totals(), totals, length=index + 1)
+        stopping, is_done = beams.stopping.update(step.finished, totals, length=index + 1)
         next_beams = _Beams(
             state=reorder(state, step.rows()),
             tokens=step.select(step.tokens).flatten(),

@@ -90,5 +90,5 @@ class ModelScorer:
     def process(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T) in one pass and return log-probabilities (B·W, T, V)."""
         logits, state = self._model.step(tokens, state)
-        log_probs = logits.float().log_softmax(-1)  # (B·W, T, V)
+        log_probs = logits.log_softmax(-1, dtype=torch.float32)  # (B·W, T, V)
         return log_probs.index_fill_(-1, self._banned, -torch.inf), state

@@ -61,7 +61,7 @@ class Stopping:
         by_group = self._group(finished)
         num_ended = self.num_ended + by_group.isfinite().sum(2)
         width = self.config.beams // self.config.groups
-        is_full = (num_ended >= width).all(1)
+        is_full = _all(num_ended >= width)
         state = replace(self, num_ended=num_ended)
         if active.shape[1] == self.config.groups:
             return state, is_full
@@ -77,7 +77,7 @@ class Stopping:
             return replace(state, results=results), best_possible <= worst
         best = self.best.maximum(by_group.amax(2) / scale)
         rivals = self._group(active if complete is None else complete).amax(2) / scale
-        return replace(state, best=best), is_full & (best >= rivals).all(1)
+        return replace(state, best=best), is_full & _all(best >= rivals)
 
     def select(self, sentences: Tensor) -> "Stopping":
         """Return the state of some sentences, (B,)."""
@@ -92,3 +92,8 @@ class Stopping:
     def _group(self, totals: Tensor) -> Tensor:
         """Split the beams of each sentence (B, W) into groups."""
         return totals.view(len(totals), self.config.groups, -1)
+
+
+def _all(by_group: Tensor) -> Tensor:
+    """Return whether all groups of a sentence satisfy a condition, (B, G) → (B,)."""
+    return by_group[:, 0] if by_group.shape[1] == 1 else by_group.all(1)

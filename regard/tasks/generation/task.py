@@ -33,6 +33,7 @@ from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
+from regard.search.cuda_graphs import encode
 from regard.search.hypothesis import Hypothesis
 from regard.search.lexical.constraints import LexicalConstraints
 from regard.search.scorer import Scorer
@@ -368,7 +369,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def encode_batch(self, batch: Batch) -> Memory:
         """Encode the sources of a batch."""
-        return self.model.encode(self.inputs(batch), batch.source_mask)
+        return encode(self.model, self.inputs(batch), batch.source_mask)
 
     def parse_source(self, source: Text) -> Text:
         """Split a line into texts by the recipe's columns, or into a text and an image."""

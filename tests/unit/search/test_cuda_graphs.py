@@ -8,7 +8,13 @@ import torch
 from regard.attention.recording import record
 from regard.models.build import build_model
 from regard.search import cuda_graphs
-from regard.search.cuda_graphs import LENGTH_MULTIPLE, MAX_CHAINS, StepGraphs, search_steps
+from regard.search.cuda_graphs import (
+    LENGTH_MULTIPLE,
+    MAX_CHAINS,
+    StepGraphs,
+    encode,
+    search_steps,
+)
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
@@ -37,7 +43,9 @@ def copy_into(old, new):
 class FakeGraph:
     count = 0
 
-    def __init__(self, step):
+    pool = None
+
+    def __init__(self, step, pool=None):
         type(self).count += 1
         self.step, self.result = step, step()
 
@@ -46,7 +54,7 @@ class FakeGraph:
 
 
 class FailingGraph:
-    def __init__(self, step):
+    def __init__(self, step, pool=None):
         raise RuntimeError("operation not permitted when stream is capturing")
 
 
@@ -67,7 +75,7 @@ def build(family):
 def run(model, rows, config, *, max_length=9):
     width = max(map(len, rows))
     tokens = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
-    scorer = ModelScorer(model, model.encode(tokens, tokens != PAD), banned=(PAD, START))
+    scorer = ModelScorer(model, encode(model, tokens, tokens != PAD), banned=(PAD, START))
     lengths = torch.tensor([max_length - index % 3 for index in range(len(rows))])
     return search(scorer, start=START, end=END, max_lengths=lengths, config=config, num_best=1)
 
@@ -93,6 +101,24 @@ def test_captured_search_is_search(family, beams):
         check_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_captured_encoder_is_the_encoder(family):
+    model = build(family)
+    captured = build(family)
+    captured.step_graphs = StepGraphs(captured)
+    for rows in BATCHES:
+        width = max(map(len, rows))
+        tokens = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+        with torch.inference_mode():
+            ours = encode(captured, tokens, tokens != PAD)
+            theirs = encode(model, tokens, tokens != PAD)
+        real = (tokens != PAD)[..., None]
+        torch.testing.assert_close(ours.states * real, theirs.states * real)
+        torch.testing.assert_close(ours.summary, theirs.summary)
+        assert torch.equal(ours.mask, theirs.mask)
+    assert FakeGraph.count == 1
+
+
 def test_padded_batches_have_the_same_results():
     model, config = build(FAMILIES[0]), SearchConfig(beams=2)
     rows = [[5, 6, 7], [8, 9], [7], [6, 6], [5, 9, 8, 7, 6]]
@@ -111,7 +137,7 @@ def test_longer_searches_capture_further_steps():
         run(model, [[5, 6]], config, max_length=max_length)
         counts.append(FakeGraph.count)
     assert counts[0] == 0
-    assert counts[1] == counts[2] <= 3
+    assert counts[1] == counts[2] <= 1 + 3  # one encoder
     assert counts[3] == counts[4]
 
 
@@ -131,14 +157,16 @@ def test_other_settings_are_other_steps():
         check_equal(run(model, [[5, 6]], config), run(build(FAMILIES[0]), [[5, 6]], config))
 
 
-def test_steps_that_cannot_be_captured_run_eagerly(monkeypatch):
+def test_steps_that_cannot_be_captured_run_eagerly(monkeypatch, caplog):
     model, config = build(FAMILIES[0]), SearchConfig(beams=2)
     expected = run(model, [[5, 6]], config)
     model.step_graphs = StepGraphs(model)
     monkeypatch.setattr(cuda_graphs, "StepGraph", FailingGraph)
+    caplog.set_level("INFO")
     for _ in range(3):
         check_equal(run(model, [[5, 6]], config), expected)
     assert not model.step_graphs.is_enabled
+    assert caplog.text.count("operation not permitted") == 2  # the encoder and a step
 
 
 def test_recorded_searches_are_eager():
