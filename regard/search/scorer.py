@@ -36,8 +36,8 @@ class Scorer(Protocol):
 def can_drop_sentences(scorer: Scorer) -> bool:
     """Return whether search may go on with a part of the sentences.
 
-    It may if all tensors per sentence are in the state, which the scorer tells by its attribute
-    `has_whole_state`.
+    It may if all tensors per sentence are in the state: the attribute `has_whole_state` of the
+    scorer is then true.
     """
     return bool(getattr(scorer, "has_whole_state", False))
 

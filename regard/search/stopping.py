@@ -45,13 +45,17 @@ class Stopping:
             scale_at_limit=length_scale(limits.float(), config),
         )
 
-    def update(self, finished: Tensor, active: Tensor, *, length: int) -> tuple["Stopping", Tensor]:
+    def update(
+        self, finished: Tensor, active: Tensor, *, length: int, complete: Tensor | None = None
+    ) -> tuple["Stopping", Tensor]:
         """Add the results of a step; return the next state and whether each sentence is done, (B,).
 
         Args:
             finished: (B, W) log-probabilities of the results of this step; -inf = none.
             active: (B, W) log-probabilities of the beams to continue; -inf = none.
             length: Number of tokens of all these hypotheses.
+            complete: (B, W) log-probabilities of the active beams that may end in the next step;
+                all of them if not given.
         """
         scale = length_scale(float(length), self.config)
         by_group = self._group(finished)
@@ -59,7 +63,7 @@ class Stopping:
         width = self.config.beams // self.config.groups
         is_full = _all(num_ended >= width)
         state = replace(self, num_ended=num_ended)
-        if width == 1:
+        if active.shape[1] == self.config.groups:
             return state, is_full
         if self.config.stopping == "none":
             return state, active.amax(1) == -torch.inf
@@ -72,8 +76,8 @@ class Stopping:
             best_possible = active.amax(1) / self.scale_at_limit  # (B,)
             return replace(state, results=results), best_possible <= worst
         best = self.best.maximum(by_group.amax(2) / scale)
-        is_best = best >= self._group(active).amax(2) / scale
-        return replace(state, best=best), is_full & _all(is_best)
+        rivals = self._group(active if complete is None else complete).amax(2) / scale
+        return replace(state, best=best), is_full & _all(best >= rivals)
 
     def select(self, sentences: Tensor) -> "Stopping":
         """Return the state of some sentences, (B,)."""

@@ -28,7 +28,13 @@ class PackedModels:
         )
 
     def find(self, model: Any, precision: SearchPrecision) -> Any:
-        """Return a copy of a model in a precision."""
+        """Return a copy of a model in a precision.
+
+        A model with hooks, such as those of `record`, is returned itself, since the hooks are for
+        its own modules.
+        """
+        if any(module._forward_hooks for module in model.modules()):
+            return model
         versions = _versions(model.parameters())
         known, copies = self._packed.get(model, (None, {}))
         if known != versions:
