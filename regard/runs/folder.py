@@ -26,6 +26,8 @@ from regard.core.files import read_json_lines, read_record, write_json
 from regard.core.records import (
     MAX_JSON,
     MAX_JSON_LINES,
+    Finite,
+    Texts,
     check_record,
     check_run_file,
     listed,
@@ -94,15 +96,15 @@ class _Config(TypedDict):
 class _Row(TypedDict):
     """Row of the test set."""
 
-    source: str | list[str]
-    target: str | list[str]
+    source: str | Texts
+    target: str | Texts
     alignment: NotRequired[list[tuple[int, int]] | None]
     tags: NotRequired[list[str]]
 
 
 class _Training(TypedDict):
-    seconds: float
-    tokens_per_second: float
+    seconds: Finite
+    tokens_per_second: Finite
 
 
 class _Metrics(TypedDict):
