@@ -55,7 +55,7 @@ _CONDITIONS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     Finite: ("a finite number", math.isfinite),
     Texts: ("a list of one or more strings", bool),
 }
-"""What values of these types fulfil beyond the types they are made of, and how messages name it."""
+"""Types of values that fulfil a condition, with its name in messages."""
 
 
 def shown(value: Any) -> str:
@@ -227,7 +227,7 @@ def _fault_of_builtin(value: Any, kind: Any, path: str) -> str:
     if not isinstance(value, allowed) or (isinstance(value, bool) and plain is not bool):
         return _must(path, TYPE_NAMES[plain], value)
     if plain is float and abs(value) > sys.float_info.max and isinstance(value, int):
-        return _must(path, "a number below 1.8e308", value)  # every calculation would overflow
+        return _must(path, "a number within ±1.8e308", value)  # every calculation would overflow
     inner: Iterator[str] = iter(())
     if isinstance(value, list) and arguments:
         inner = (_fault(item, arguments[0], f"{path}[{i}]") for i, item in enumerate(value))
