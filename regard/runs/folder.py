@@ -39,7 +39,7 @@ from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.provenance import command_line
 from regard.tasks.base import Task
-from regard.tasks.evaluation import EvaluationRecord
+from regard.tasks.evaluation import EvaluationRecord, check_groups
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import (
@@ -271,6 +271,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def read_metrics(folder: Path) -> dict[str, Any]:
     """Read provenance, training cost and scores of a finished run."""
     metrics: Any = read_record(folder / METRICS, _Metrics)
+    check_groups(metrics["test"], str(folder / METRICS))
     return dict(metrics)
 
 

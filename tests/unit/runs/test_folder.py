@@ -183,6 +183,28 @@ def test_training_cost_that_is_not_finite_is_refused(tiny_run, tmp_path, name, v
         read_metrics(folder)
 
 
+@pytest.mark.parametrize("kind", ["by_length", "by_tag", "by_unit"])
+@pytest.mark.parametrize(
+    ("group", "named"),
+    [
+        ({"count": 1, "bleu": 1.0}, r"`test\.{}\[0\]\.name` is missing"),
+        ({"name": "a", "bleu": 1.0}, r"`test\.{}\[0\]\.count` is missing"),
+        ({"name": "a", "count": "1", "bleu": 1.0}, r"`test\.{}\[0\]\.count` must be an integer"),
+        (
+            {"name": "a", "count": 1, "bleu": "1"},
+            r"`{}\[0\]` is not .*: `bleu` must be a number",
+        ),
+        ({"name": "a", "count": 1}, r"`{}\[0\]` has no score"),
+    ],
+)
+def test_group_of_results_with_other_values_is_refused(tiny_run, tmp_path, kind, group, named):
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
+    metrics = read_json(folder / METRICS)
+    write_json(folder / METRICS, {**metrics, "test": {**metrics["test"], kind: [group]}})
+    with pytest.raises(CheckpointError, match=rf"metrics\.json.*{named.format(kind)}"):
+        read_metrics(folder)
+
+
 def test_ensemble_of_runs_with_different_test_sets_is_refused(tiny_run, tmp_path):
     other = copy_without_checksums(tiny_run.folder, tmp_path / "run")
     assert len(read_test_set(f"{tiny_run.folder},{other}")) == 30
