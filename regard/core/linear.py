@@ -155,6 +155,10 @@ def bf16_product(weight: Tensor, bias: Tensor | None) -> Product:
     return lambda inputs: _multiply(inputs.bfloat16(), packed, half_bias).float()
 
 
+ZERO_POINT = 128
+"""Quantised value of zero."""
+
+
 class Int8Product:
     """Product with a weight in 8-bit integers, one scale per output.
 
@@ -175,9 +179,10 @@ class Int8Product:
         rows = inputs.reshape(-1, inputs.shape[-1])
         scales = _scales(rows)
         outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
-            (rows / scales).round_().to(torch.int8),
+            # Unsigned, with 128 for zero: signed inputs have fast code on few processors only.
+            (rows / scales).round_().add_(ZERO_POINT).to(torch.uint8),
             1.0,
-            0,
+            ZERO_POINT,
             self.packed,
             self.scales,
             self.zeros,

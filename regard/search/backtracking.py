@@ -105,11 +105,14 @@ def find_best(
     by_sentence = results.swapaxes(0, 1)  # (B, T, W)
     scales = np.array([length_scale(float(index + 1), config) for index in range(len(steps))])
     values = (by_sentence / scales[:, None]).reshape(batch, -1)  # (B, T·W)
-    # The sort is stable: of equal values the first wins, so one beam equals greedy search.
-    order = (-values).argsort(axis=1, kind="stable")
-    # Equal results of several groups are dropped, so all of them are needed.
-    num_found = int(np.isfinite(by_sentence).sum((1, 2)).max())
-    order = order[:, : min(num_best, num_found) if config.groups == 1 else num_found]
+    # Of equal values the first wins, so one beam equals greedy search.
+    if num_best == 1 and config.groups == 1:
+        order = values.argmax(axis=1, keepdims=True)
+    else:
+        # Equal results of several groups are dropped, so all of them are needed.
+        num_found = int(np.isfinite(values).sum(1).max())
+        num_kept = min(num_best, num_found) if config.groups == 1 else num_found
+        order = (-values).argsort(axis=1, kind="stable")[:, :num_kept]
     last, chosen = order // config.beams, order % config.beams
     columns = (
         np.take_along_axis(by_sentence.reshape(batch, -1), order, 1),

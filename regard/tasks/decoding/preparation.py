@@ -1,6 +1,7 @@
 """Preparation of search: models with packed weights, sizes of batches, worker threads."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,9 @@ from regard.search.cuda_graphs import StepGraphs
 NUM_ROWS = 320
 """Hypotheses in a batch on a CPU: more take longer per hypothesis, since their log-probabilities
 over the vocabulary leave the caches of the processor."""
+
+ONE_CORE_POSITIONS = 256
+"""Maximum number of source positions that one core decodes as fast as several."""
 
 Versions = tuple[tuple[int, int], ...]
 
@@ -59,6 +63,25 @@ def _versions(parameters: Iterable[Tensor]) -> Versions:
 def count_workers(device: torch.device) -> int:
     """Return the number of threads that search batches side by side."""
     return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+@contextmanager
+def limit_threads(batches: Any, num_workers: int) -> Iterator[None]:
+    """Use one core for a search of one short source: waiting for another takes longer than it adds.
+
+    Args:
+        batches: The batches.
+        num_workers: Number of threads that search batches side by side.
+    """
+    is_one = isinstance(batches, Sequence) and len(batches) == 1
+    if num_workers == 1 or not is_one or batches[0].source_mask.numel() > ONE_CORE_POSITIONS:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(num_workers)
 
 
 def search_batches(

@@ -20,7 +20,7 @@ from regard.search.settings import SearchConfig
 from regard.search.tree import current_recorder
 from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.decoding.consensus import find_candidates, rank_texts
-from regard.tasks.decoding.preparation import search_batches
+from regard.tasks.decoding.preparation import limit_threads, search_batches
 from regard.tasks.generation import ctc
 from regard.tasks.generation.coverage import rank_by_coverage
 from regard.tasks.generation.lexical import with_constraints
@@ -78,7 +78,8 @@ def predict(
         # Attention weights and beam trees are recorded by one thread.
         is_recorded = bool(config.coverage_penalty) or current_recorder() is not None
         num_workers = 1 if is_recorded else task.num_workers
-        return map_batches(predict_batch, batches, num_workers=num_workers)
+        with limit_threads(batches, num_workers):
+            return map_batches(predict_batch, batches, num_workers=num_workers)
 
     control = task.lexical
     return predict_nonempty(
