@@ -60,3 +60,10 @@ def step_attention(queries: Tensor, keys: Tensor, values: Tensor, *, mask: Tenso
 def _kernels() -> Any:
     """Return the kernels; Triton, which they need, is imported at their first use."""
     return importlib.import_module("regard.attention.kernels.step")
+
+
+if __name__ == "__main__":
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    query, key = (torch.randn(2, 8, length, 64, device=device) for length in (5, 40))
+    supported = is_supported(query, key, key, mask=None)
+    print(f"5 queries and 40 keys on the {device.upper()}: fused = {supported}")

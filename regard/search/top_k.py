@@ -35,7 +35,7 @@ def top_continuations(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor
     within = torch.arange(BLOCK, device=blocks.device)
     by_beam = totals.gather(1, rows)[..., None]  # (B, K, 1)
     if vocab % BLOCK == 0:
-        indices = (blocks[..., None] * BLOCK + within).flatten(1)  # (B, K · 64)
+        indices = (blocks[..., None] * BLOCK + within).flatten(1)  # (B, K·64)
         values = log_probs.view(batch, -1).gather(1, indices).view(batch, k, BLOCK) + by_beam
     else:
         tokens = (blocks % num_blocks)[..., None] * BLOCK + within
