@@ -15,7 +15,8 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.interpret.forced import ForcedPass, force
+from regard.interpret.forced import ForcedPass
+from regard.interpret.passes import force
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 
@@ -24,9 +25,6 @@ NUM_STEPS, MAX_STEPS = 16, 128
 
 MAX_ERROR = 0.05
 """Error of integrated gradients, in nats, above which the number of points is doubled."""
-
-MAX_POSITIONS = 4096
-"""Maximum number of input positions that are computed at once, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +163,7 @@ def integrate_gradients(forced: ForcedPass, num_steps: int) -> Attribution:
         for values in ((nodes + 1) / 2, weights / 2)
     )
     totals = _Totals(forced)
-    for rows in _chunks(num_steps, forced):
+    for rows in forced.chunks(num_steps):
         points = [
             start + shares[rows].view(-1, *[1] * start.dim()) * difference
             for start, difference in zip(starts, differences, strict=True)
@@ -193,7 +191,7 @@ def by_erasure(forced: ForcedPass) -> Attribution:
     erased = is_free.nonzero()[:, 0]
     kept = torch.ones(len(erased), len(is_free), dtype=torch.bool, device=is_free.device)
     kept[torch.arange(len(erased)), erased] = False
-    losses = forced.log_probs() - log_probs_without(forced, kept)  # (L, T)
+    losses = forced.log_probs() - forced.log_probs_without_each(kept)  # (L, T)
     by_input = torch.zeros(size, len(is_free), device=losses.device)
     by_input[:, erased] = losses.T
     source, prefix = by_input[:, :num_source], by_input[:, num_source:]
@@ -208,20 +206,6 @@ METHODS: dict[str, Callable[[ForcedPass], Attribution]] = {
     "erasure": by_erasure,
 }
 """Functions that compute attributions, by the name of the method."""
-
-
-def log_probs_without(forced: ForcedPass, kept: Tensor) -> Tensor:
-    """Return the log-probability of each output if inputs are left out, in chunks: (B, T).
-
-    Args:
-        forced: The source with its output.
-        kept: (B, S + T), False = a part of the source or an earlier output that is left out.
-    """
-    source, prefix = kept[:, : len(forced.source.names)], kept[:, len(forced.source.names) :]
-    parts = [
-        forced.log_probs_without(source[rows], prefix[rows]) for rows in _chunks(len(kept), forced)
-    ]
-    return torch.cat(parts) if parts else kept.new_zeros(0, prefix.shape[1], dtype=torch.float)
 
 
 class _Totals:
@@ -267,13 +251,6 @@ def _gradients(
                 materialize_grads=True,
             )
             yield output, (found[0].sum(0), found[1].sum(0))
-
-
-def _chunks(num_rows: int, forced: ForcedPass) -> Iterator[slice]:
-    """Yield slices of rows that are computed at once."""
-    size = max(1, MAX_POSITIONS // forced.num_positions)
-    for first in range(0, num_rows, size):
-        yield slice(first, first + size)
 
 
 def _attribution(

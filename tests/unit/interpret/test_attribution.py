@@ -10,7 +10,7 @@ from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.interpret import attribution
 from regard.interpret.attribution import attribute, by_erasure, by_gradients, integrate_gradients
-from regard.interpret.forced import force
+from regard.interpret.passes import force
 from tests.unit.interpret.conftest import FAMILIES
 
 with warnings.catch_warnings():
@@ -96,7 +96,7 @@ class TestFamilies:
     def test_batches_and_single_rows_give_the_same_results(self, family, monkeypatch):
         forced = forced_target(family)
         together = [by_erasure(forced), integrate_gradients(forced, 8)]
-        monkeypatch.setattr(attribution, "MAX_POSITIONS", 1)
+        monkeypatch.setattr("regard.interpret.forced.MAX_POSITIONS", 1)
         alone = [by_erasure(forced), integrate_gradients(forced, 8)]
         for one, other in zip(together, alone, strict=True):
             assert one.source == pytest.approx(other.source, abs=2e-5)
