@@ -5,7 +5,7 @@ are the tokens of the source and the earlier tokens of the output.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,11 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
+from regard.interpret.faithfulness import (
+    Faithfulness,
+    measure_faithfulness,
+    random_faithfulness,
+)
 from regard.interpret.forced import ForcedPass
 from regard.interpret.passes import force
 from regard.search.settings import SearchConfig
@@ -40,6 +45,8 @@ class Attribution:
     max_error: float | None = None
     """Largest difference between the sum of integrated gradients and the difference that they sum
     up to; None for other methods."""
+    faithfulness: Faithfulness | None = None
+    """Faithfulness of the scores of the source, if it was measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -48,7 +55,11 @@ class Attribution:
             "source": self.source.tolist(),
             "prefix": self.prefix.tolist(),
         }
-        return values if self.max_error is None else {**values, "max_error": self.max_error}
+        if self.max_error is not None:
+            values["max_error"] = self.max_error
+        if self.faithfulness is not None:
+            values["faithfulness"] = self.faithfulness.to_dict()
+        return values
 
 
 @dataclass(frozen=True)
@@ -67,9 +78,12 @@ class Explanation:
     """Log-probability of each token of the output."""
     attributions: tuple[Attribution, ...]
     """One per method."""
+    random: Faithfulness | None = None
+    """Faithfulness of random scores, for comparison, if it was measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        measured = {} if self.random is None else {"random": self.random.to_dict()}
         return {
             "source": self.source,
             "prediction": self.prediction,
@@ -77,6 +91,7 @@ class Explanation:
             "target_tokens": list(self.target_tokens),
             "token_log_probs": list(self.token_log_probs),
             "attributions": [one.to_dict() for one in self.attributions],
+            **measured,
         }
 
 
@@ -87,6 +102,7 @@ def attribute(
     methods: Sequence[str] = ("gradients",),
     target: str | None = None,
     search: SearchConfig | None = None,
+    is_measured: bool = False,
 ) -> Explanation:
     """Explain the prediction for one source by one or several methods.
 
@@ -96,16 +112,24 @@ def attribute(
         methods: Keys of `METHODS`.
         target: A target, a continuation or a label to explain in place of the prediction.
         search: Settings of the search for the prediction; those of the recipe if not given.
+        is_measured: Whether to measure the faithfulness of each method.
     """
     check_methods(methods)
     forced = force(task, source, target, search=search)
+    attributions = [METHODS[method](forced) for method in methods]
+    if is_measured:
+        attributions = [
+            replace(one, faithfulness=measure_faithfulness(forced, one.source))
+            for one in attributions
+        ]
     return Explanation(
         source=source,
         prediction=forced.text,
         source_tokens=forced.source.names,
         target_tokens=forced.target_names,
         token_log_probs=tuple(forced.log_probs().tolist()),
-        attributions=tuple(METHODS[method](forced) for method in methods),
+        attributions=tuple(attributions),
+        random=random_faithfulness(forced) if is_measured else None,
     )
 
 

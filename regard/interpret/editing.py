@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention, weighted_sum
-from regard.attention.multihead import MultiHeadAttention
+from regard.attention.multihead import KeyValue, MultiHeadAttention
 from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.errors import ConfigError
 from regard.models.decoders.prefix_lm import PrefixAttention
@@ -134,14 +134,20 @@ def _edited_heads(layer: MultiHeadAttention, row: _Row) -> Iterator[None]:
     attend_heads: Callable[..., tuple[Tensor, Tensor | None]] = layer.attend_heads
 
     def attend_edited(
-        queries: Tensor, key_value: tuple[Tensor, Tensor], *, mask: Tensor | None, **options: Any
+        queries: Tensor,
+        key_value: KeyValue,
+        *,
+        mask: Tensor | None,
+        is_causal: bool,
+        key_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
+        options = {"mask": mask, "is_causal": is_causal, "key_positions": key_positions}
         # The decoder-only model encodes the source without a mask.
         if isinstance(layer, PrefixAttention) and mask is None:
-            return attend_heads(queries, key_value, mask=mask, **options)
+            return attend_heads(queries, key_value, **options)
         needs_weights, layer.needs_weights = layer.needs_weights, True
         try:
-            _, weights = attend_heads(queries, key_value, mask=mask, **options)
+            _, weights = attend_heads(queries, key_value, **options)
         finally:
             layer.needs_weights = needs_weights
         assert weights is not None
