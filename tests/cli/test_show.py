@@ -122,7 +122,7 @@ class TestImages:
         monkeypatch.setenv("COLUMNS", "130")
         result = regard("show", tiny_run.folder, SENTENCE, "--target", "e d")
         assert result.lines[0] == "e d"
-        words, notes = (result.lines[index].split() for index in (-3, -2))
+        words, notes = (result.lines[index].split() for index in (-4, -3))
         assert words == ["e", "d", "<eos>"]
         assert notes == ["max", "1.00"] * 3
         # Without colours the image has shades: bright at large weights, dark at small ones.
