@@ -266,7 +266,7 @@ def _legend(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
     vmax = f"{find_vmax(weights):.2f}"
     x = layout.left
     yield f'<text class="quiet" x="{x}" y="{y + 9}">{f"−{vmax}" if is_signed else "0"}</text>'
-    x += 36 if is_signed else 16
+    x += 14 + 7 * len(vmax) if is_signed else 16
     for step in range(10):
         strength = (2 * step - 9) / 9 if is_signed else (step + 0.5) / 10
         yield (

@@ -96,5 +96,5 @@ def show(
     if out is None:
         plot.print(build_console())
     else:
-        plot = replace(plot, facts={"run": ", ".join(run), **plot.facts})
+        plot = replace(plot, facts={"run": run, **plot.facts})
         print(*plot.save(out), sep="\n")
