@@ -65,6 +65,7 @@ class TranslationPass(ForcedPass):
         ids = task.target.read(target)[1:] if isinstance(target, str) else list(target)
         self._task, self._pad = task, tokenizer.pad
         self.ids, self.target_names = tuple(ids), tokenizer.tokens(ids)
+        self.num_classes = tokenizer.vocab_size
         self.text = task.target.write(ids)
         (batch,) = task.batches([Example(task.parse_source(source), self.text)])
         full = torch.tensor([[tokenizer.sos, *ids]])
@@ -144,6 +145,7 @@ class ContinuationPass(ForcedPass):
         self.source, self._num_prompt = prompt, len(prompt.ids)
         self.text = task.text.write(ids)
         self.ids, self.target_names = tuple(ids), tokenizer.tokens(ids)
+        self.num_classes = tokenizer.vocab_size
         self._pad = tokenizer.pad
         self._labels = torch.tensor(ids, device=task.device)
         self._ids = torch.cat([prompt.ids, self._labels])
@@ -195,7 +197,7 @@ class LabelPass(ForcedPass):
         if not isinstance(target, str):
             target = task.labels.write(*target)
         self._task, self._example = task, Example(source, target)
-        self._label = task.labels.read(target)
+        self._label, self.num_classes = task.labels.read(target), task.labels.size
         self.ids, self.text, self.target_names = (self._label,), target, (target,)
         (batch,) = task.batches([self._example])
         self.source = read_source(task, batch)

@@ -242,7 +242,7 @@ def _check_source(task: Task[Any], source: str) -> None:
 
 
 def _facts(task: Task[Any], source: str, prediction: str, *, shown: str = "") -> dict[str, str]:
-    """Return what a page says about a plot."""
+    """Return names and values that describe a plot on a page."""
     facts = {**describe_task(task), "source": source, "output": prediction, "shown": shown}
     return {name: value for name, value in facts.items() if value}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_CELLS = 10_000
-"""Number of cells above which cells that would look empty are left out of an SVG."""
+"""Number of cells above which cells that would be invisible are left out of an SVG."""
 
 _SLOPE = 50
 _FAINT = 0.02
@@ -44,7 +44,7 @@ def svg(
 
     It follows the light or dark colour scheme of the browser, and each cell shows its weight on
     hover. The darkest cell has the largest weight, which is shown in the legend. Negative weights
-    are red. In maps of more than `MAX_CELLS` cells, those that would look empty are left out.
+    are red. In maps of more than `MAX_CELLS` cells, those that would be invisible are left out.
 
     Args:
         weights: (T, S).
