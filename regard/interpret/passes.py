@@ -26,6 +26,7 @@ from regard.interpret.sources import (
     is_content,
     replace_outputs,
 )
+from regard.models.ensemble import EnsembleDecoder
 from regard.models.heads.pooling import AlignedPooling
 from regard.models.language_model import token_log_probs
 from regard.search.settings import SearchConfig
@@ -60,6 +61,10 @@ class TranslationPass(ForcedPass):
             raise ConfigError(
                 "Only the CTC head of this run is trained, but attribution explains the decoder. "
                 "Take a run whose `model.ctc.weight` is below 1."
+            )
+        if isinstance(task.model.decoder, EnsembleDecoder):
+            raise ConfigError(
+                "An explanation is for one model, but this is an ensemble. Name one run."
             )
         tokenizer = task.target.tokenizer
         ids = task.target.read(target)[1:] if isinstance(target, str) else list(target)
