@@ -215,7 +215,7 @@ class TestAttribution:
         [
             (("--by", "lime"), "`by` must be one of 'attention'"),
             (("--by", "erasure", "--heads"), "are for attention alone"),
-            (("--tree", "--by", "erasure"), "Leave out `--target`, `--by`"),
+            (("--tree", "--by", "erasure"), "Leave out `--target`, `--alternatives`"),
             (("--of", "encoder"), "The encoder of this run has no self-attention"),
             (("--of", "head"), "`of` must be 'cross', 'encoder' or 'decoder', but is 'head'."),
         ],

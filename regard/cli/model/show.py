@@ -73,10 +73,11 @@ def show(
     is_attention = methods == ["attention"]
     if not is_attention and (heads or of != "cross"):
         raise ConfigError("`--heads` and `--of` are for attention alone. Leave out `--by`.")
-    if tree and (target is not None or not is_attention or heads or of != "cross"):
+    has_default_map = is_attention and of == "cross" and not heads
+    if tree and not (has_default_map and target is alternatives is None):
         raise ConfigError(
-            "`--tree` shows a search in place of a map. Leave out `--target`, `--by`, `--of` and "
-            "`--heads`."
+            "`--tree` shows a search in place of a map. Leave out `--target`, `--alternatives`, "
+            "`--by`, `--of` and `--heads`."
         )
     task = override_task_search(load(run, device), beams=beam, overrides=overrides)
     source = sources[0]
