@@ -74,7 +74,7 @@ def show(
     if not is_attention and (heads or of != "cross"):
         raise ConfigError("`--heads` and `--of` are for attention alone. Leave out `--by`.")
     has_default_map = is_attention and of == "cross" and not heads
-    if tree and not (has_default_map and target is alternatives is None):
+    if tree and not (has_default_map and target is None and alternatives is None):
         raise ConfigError(
             "`--tree` shows a search in place of a map. Leave out `--target`, `--alternatives`, "
             "`--by`, `--of` and `--heads`."
