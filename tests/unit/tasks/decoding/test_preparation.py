@@ -145,7 +145,7 @@ def test_attention_of_a_prediction_is_recorded(tiny_run, threads):
     with record(task.model) as recorded:
         predictions = task.predict(SOURCES[:1], search=search)
     assert recorded.stack().shape[3] == len(predictions[0][0].tokens)
-    assert task.predict(SOURCES[:1], search=search) == predictions
+    assert_equal(task.predict(SOURCES[:1], search=search), predictions)
     assert recorded.stack().shape[3] == len(predictions[0][0].tokens)
 
 
