@@ -1,16 +1,20 @@
 """Copies of models for inference, with weights packed once in a chosen precision."""
 
 import copy
-from typing import Literal, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import nn
 
 from regard.attention.positions import Positions
+from regard.attention.scores import AdditiveScore
 from regard.core.errors import ConfigError
 from regard.core.linear import PRODUCTS, plain_product
 from regard.core.module import Linear, PackedLinear
 from regard.models.fused import fuse
+from regard.models.packed import PackedAdditiveScore, PackedRecurrence
+from regard.models.recurrent import Recurrence
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -32,15 +36,15 @@ def pack(model: M, precision: SearchPrecision) -> M:
     product = PRODUCTS[precision]
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     packed = copy.deepcopy(model, shared).eval()
-    if next(model.parameters()).device.type != "cpu":
+    is_cpu = next(model.parameters()).device.type == "cpu"
+    if not is_cpu:
         product = plain_product
         packed = _convert(packed, precision)
         fuse(packed)
-    parents = [module for module in packed.modules() if not isinstance(module, PackedLinear)]
-    for parent in parents:
-        for name, child in parent.named_children():
-            if type(child) is Linear:
-                setattr(parent, name, PackedLinear(child, product))
+    _replace(packed, Linear, lambda layer: PackedLinear(layer, product))
+    if is_cpu:
+        _replace(packed, AdditiveScore, PackedAdditiveScore)
+        _replace(packed, Recurrence, lambda layers: PackedRecurrence(layers, product))
     parameter = next(packed.parameters())
     for module in packed.modules():
         if isinstance(module, Positions):
@@ -55,3 +59,11 @@ def _convert(model: M, precision: SearchPrecision) -> M:
             "`search.precision` must be one of 'auto', 'fp32', 'bf16' on a GPU, but is 'int8'."
         )
     return model if precision == "fp32" else copy.deepcopy(model).bfloat16()
+
+
+def _replace(model: nn.Module, kind: type[nn.Module], pack_one: Callable[[Any], nn.Module]) -> None:
+    """Replace the parts of exactly one type."""
+    for parent in list(model.modules()):
+        for name, child in parent.named_children():
+            if type(child) is kind:
+                setattr(parent, name, pack_one(child))
