@@ -31,11 +31,11 @@ from regard.core.records import (
     check_record,
     check_run_file,
     listed,
-    shown,
 )
 from regard.core.tensor_files import open_tensors
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
+from regard.runs.config import CONFIG, FORMAT, read_config
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.provenance import command_line
 from regard.tasks.base import Task
@@ -55,10 +55,6 @@ AnyTask = TypeVar("AnyTask", bound=Task[Any])
 MAX_BYTES = {".json": MAX_JSON, ".jsonl": MAX_JSON_LINES}
 """Maximum sizes of files of a run, by suffix."""
 
-FORMAT = 2
-"""Version of the folder's layout; increased when older versions could not read it."""
-
-CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 METRICS = "metrics.json"
 TRAINING_LOG = "journal.jsonl"
@@ -70,27 +66,6 @@ AVERAGES = "averages"
 
 RESULTS = (METRICS, PREDICTIONS, REPORT)
 """Files written at the end of training."""
-
-
-class _About(TypedDict, total=False):
-    """Provenance of a run, as far as it is used again."""
-
-    data: list[str]
-    valid: list[str]
-    test: list[str]
-    data_fingerprint: str
-    model_type: str
-    has_turns: bool
-    recipe: str | None
-    launch: str
-    changes: list[dict[str, Any]]
-
-
-class _Config(TypedDict):
-    """Content of `config.json`."""
-
-    recipe: dict[str, Any]
-    about: _About
 
 
 class _Row(TypedDict):
@@ -246,26 +221,6 @@ def check_folder(folder: Path) -> list[Path]:
     if faults:
         raise CheckpointError(f"{folder} is damaged. {listed(faults)}. {RESTORE}")
     return [path for paths in files.values() for path in paths]
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read a run's settings; raise `CheckpointError` if this is not a run folder."""
-    if not folder.is_dir():
-        raise CheckpointError(
-            f"{folder} is not a folder. Give a run folder made by `regard train`."
-        )
-    path = folder / CONFIG
-    config = read_record(path, dict[str, Any])
-    version = config.get("format")
-    if version != FORMAT:
-        is_older = isinstance(version, int) and version < FORMAT
-        remedy = "Train again" if is_older else "Upgrade with `pip install -U regard`"
-        raise CheckpointError(
-            f"{folder} was saved in format {shown(version)}; this version reads format {FORMAT}. "
-            f"{remedy}."
-        )
-    check_record(config, _Config, str(path))
-    return config
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from regard.plots.figure import to_svg
 from regard.plots.heatmap import matrices
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.inputs import label
+from regard.runs.config import read_config
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
     REPORT,
     TRAINING_LOG,
-    read_config,
     read_metrics,
     read_test_set,
 )

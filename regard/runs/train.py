@@ -17,10 +17,10 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.runs.auto_tokens import MAX_INSPECTED
+from regard.runs.config import CONFIG, read_config
 from regard.runs.fingerprint import fingerprint, has_fingerprint
 from regard.runs.folder import (
     AVERAGES,
-    CONFIG,
     METRICS,
     PREDICTIONS,
     WEIGHTS,
@@ -30,7 +30,6 @@ from regard.runs.folder import (
     load_one,
     load_untrained,
     prepare_to_resume,
-    read_config,
     record_changes,
 )
 from regard.runs.lock import FolderLock, FolderWatch
@@ -285,27 +284,6 @@ def save_metrics(
             "test": evaluation.to_dict(),
         },
     )
-
-
-def read_run_data(folder: Path, task: Task[Any]) -> Splits:
-    """Read the training, validation and test data of a run again.
-
-    Args:
-        folder: The run folder.
-        task: The run itself.
-    """
-    about = read_config(folder)["about"]
-    if "data" not in about:
-        raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
-    # Older runs do not list validation and test data; a different split fails the check below.
-    data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
-    splits = task.read(data, valid, test, config=task.recipe.data)
-    if not has_fingerprint(splits, about["data_fingerprint"]):
-        raise CheckpointError(
-            f"{' '.join(data)} has changed since {folder} was trained on it. "
-            "Restore the data, or train again."
-        )
-    return splits
 
 
 def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:

@@ -10,11 +10,11 @@ from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_record
 from regard.data.example import Example
+from regard.runs.config import read_config
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
     TEST,
-    read_config,
     read_metrics,
     read_test_set,
 )

@@ -11,8 +11,8 @@ from regard.core.files import read_json, write_json
 from regard.data.example import Example
 from regard.data.text.field import TOKENIZER
 from regard.data.text.readers import read_examples, write_examples
+from regard.runs.config import CONFIG, read_config
 from regard.runs.folder import (
-    CONFIG,
     METRICS,
     PREDICTIONS,
     REPORT,
@@ -22,7 +22,6 @@ from regard.runs.folder import (
     load,
     load_as,
     predict,
-    read_config,
     read_metrics,
     read_test_set,
 )

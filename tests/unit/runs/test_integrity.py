@@ -11,8 +11,8 @@ from regard.core.checksums import CHECKSUMS
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
 from regard.data.text.field import TOKENIZER
+from regard.runs.config import CONFIG
 from regard.runs.folder import (
-    CONFIG,
     METRICS,
     PREDICTIONS,
     TEST,
