@@ -5,6 +5,7 @@ from typing import Any
 
 from regard.core.errors import CheckpointError
 from regard.data.splits import Splits
+from regard.data.text.lines import STANDARD_INPUT
 from regard.runs.config import read_config
 from regard.runs.fingerprint import has_fingerprint
 from regard.tasks.base import Task
@@ -18,8 +19,10 @@ def read_run_data(folder: Path, task: Task[Any]) -> Splits:
         task: The run itself.
     """
     about = read_config(folder)["about"]
-    if "data" not in about:
+    if not about.get("data"):
         raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
+    if STANDARD_INPUT in about["data"]:
+        raise CheckpointError(f"{folder} was trained on standard input, which is read once.")
     # Older runs do not list validation and test data; a different split fails the check below.
     data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
     splits = task.read(data, valid, test, config=task.recipe.data)

@@ -37,6 +37,7 @@ from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.config import CONFIG, FORMAT, read_config
 from regard.runs.ensemble import build_ensemble, split_folders
+from regard.runs.precision import PRECISION, attach_finder
 from regard.runs.provenance import command_line
 from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord, check_groups
@@ -64,8 +65,8 @@ REPORT = "report.html"
 TENSORBOARD = "tensorboard"
 AVERAGES = "averages"
 
-RESULTS = (METRICS, PREDICTIONS, REPORT)
-"""Files written at the end of training."""
+RESULTS = (METRICS, PREDICTIONS, REPORT, PRECISION)
+"""Files written at the end of training or later."""
 
 
 class _Row(TypedDict):
@@ -135,7 +136,9 @@ def prepare_to_resume(folder: Path) -> None:
         _check_sizes(folder)
         add_checksums(folder, ignored=() if _is_readable(folder / WEIGHTS) else [WEIGHTS])
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
-    forget_checksums(folder, [TRAINING_LOG])
+    # The weights will change, so the precision is measured again.
+    (folder / PRECISION).unlink(missing_ok=True)
+    forget_checksums(folder, [TRAINING_LOG, PRECISION])
 
 
 def _check_sizes(folder: Path) -> None:
@@ -256,7 +259,9 @@ def load_one(
     check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, TRAINING_LOG, *RESULTS))
     recipe = recipe or to_recipe(read_config(path)["recipe"])
     kind = task_class(recipe)
-    return kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
+    task = kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
+    attach_finder(task, path / WEIGHTS)
+    return task
 
 
 def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:

@@ -34,6 +34,7 @@ from regard.runs.folder import (
 )
 from regard.runs.lock import FolderLock, FolderWatch
 from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
+from regard.runs.precision import attach_finder, without_auto
 from regard.runs.provenance import describe_provenance
 from regard.runs.report import write_report
 from regard.runs.request import Request
@@ -122,6 +123,7 @@ def train(
             all_loggers = [*watches, display or choose_display(), *loggers]
             task, splits, summary = _fit(request, processes, all_loggers)
         task.model.eval()
+        attach_finder(task, request.out / WEIGHTS)
         release_memory()
         result = TrainingResult(request.out, task, summary, None)
         if processes.is_first:
@@ -214,9 +216,10 @@ def _build_trainer(
 
 def _evaluate(folder: Path, task: Task[Any], splits: Splits, *, summary: Summary) -> TrainingResult:
     """Evaluate a trained model, and write the results and a report into the run folder."""
-    evaluation = task.evaluate(splits.test, num_bootstrap=200)
-    save_metrics(folder, task, evaluation, summary=summary)
-    report = _try_report(folder, task, evaluation, examples=splits.test)
+    measured = without_auto(task)
+    evaluation = measured.evaluate(splits.test, num_bootstrap=200)
+    save_metrics(folder, measured, evaluation, summary=summary)
+    report = _try_report(folder, measured, evaluation, examples=splits.test)
     return TrainingResult(folder, task, summary, evaluation, report)
 
 
