@@ -25,6 +25,7 @@ from regard.models.packing import SearchPrecision
 from regard.runs.data import read_run_data
 from regard.runs.lock import FolderLock
 from regard.tasks.base import Generates, Task
+from regard.tasks.decoding.preparation import PACKED_MODELS
 from regard.tasks.generation.finding import predict_packed
 from regard.tasks.generation.task import Predictor
 
@@ -107,6 +108,7 @@ class PrecisionFinder:
         with show_message("Measuring the precisions of search"), without_progress():
             # In an empty context, since a beam tree of the caller may be recorded in this one.
             measured = Context().run(measure, task, examples)
+        PACKED_MODELS.forget(task.model)
         choice = Choice(
             precision=choose(measured),
             sentences=len(examples),

@@ -54,6 +54,10 @@ class PackedModels:
                 copies[precision].step_graphs = StepGraphs(copies[precision])
         return copies[precision]
 
+    def forget(self, model: nn.Module) -> None:
+        """Free the copies of a model."""
+        self._packed.pop(model, None)
+
 
 PACKED_MODELS = PackedModels()
 """The copies of all models of this process."""
@@ -69,21 +73,24 @@ def _has_hooks(model: nn.Module) -> bool:
 
 
 def find_packed(task: Any, precision: PrecisionSetting) -> Any:
-    """Return a copy of the model of a task in a precision; the model itself if it has hooks.
-
-    Raise `ConfigError` for `auto` if there is no run folder with data to choose by.
-    """
-    if precision != "auto":
-        return PACKED_MODELS.find(task.model, precision)
+    """Return a copy of the model of a task in a precision; the model itself if it has hooks."""
     if _has_hooks(task.model):
         return task.model
+    return PACKED_MODELS.find(task.model, resolve_precision(task, precision))
+
+
+def resolve_precision(task: Any, precision: PrecisionSetting) -> SearchPrecision:
+    """Return the precision to search in; raise `ConfigError` if there is none for `auto`."""
+    if precision != "auto":
+        return precision
     if task.find_precision is None:
         raise ConfigError(
             "`search.precision` must be 'fp32', 'bf16' or 'int8' for language models, denoisers, "
             "ensembles and models that were not loaded from a run folder, but is 'auto'. Set "
             "search.precision=fp32, or load a single run of an encoder–decoder."
         )
-    return PACKED_MODELS.find(task.model, task.find_precision(task))
+    found: SearchPrecision = task.find_precision(task)
+    return found
 
 
 def count_workers(device: torch.device) -> int:

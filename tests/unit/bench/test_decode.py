@@ -152,7 +152,7 @@ def test_missing_packages_and_precisions_are_listed(tiny_run, monkeypatch):
 
 def test_peers_are_measured_in_their_own_precisions(tiny_run):
     chosen = settings(tiny_run, precisions=("fp32", "bf16"))
-    assert list_entries(chosen) == [
+    assert list_entries(chosen, load_run(chosen)) == [
         Entry("regard", "fp32"), Entry("regard", "bf16"),
         Entry("hf", "fp32"), Entry("hf", "bf16"),
         Entry("ctranslate2", "fp32"), Entry("ctranslate2", "bf16"), Entry("ctranslate2", "int8"),
