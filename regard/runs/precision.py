@@ -86,7 +86,9 @@ class PrecisionFinder:
 
     def __call__(self, task: Predictor) -> SearchPrecision:
         """Return the precision for the device of the task and the number of threads."""
-        hardware = f"{describe_hardware(task.device)}, {torch.get_num_threads()} threads"
+        threads = torch.get_num_threads()
+        noun = "thread" if threads == 1 else "threads"
+        hardware = f"{describe_hardware(task.device)}, {threads} {noun}"
         if hardware not in self._found:
             choice = self._find(task, hardware)
             (self._found[hardware],) = (p for p in PRECISIONS if p == choice["precision"])
