@@ -35,10 +35,10 @@ from regard.core.records import (
 from regard.core.tensor_files import open_tensors
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.runs.config import CONFIG, FORMAT, read_config
 from regard.runs.ensemble import build_ensemble, split_folders
-from regard.runs.precision import PRECISION, attach_finder
 from regard.runs.provenance import command_line
+from regard.runs.saved.config import CONFIG, FORMAT, read_config
+from regard.runs.saved.precision import PRECISION, attach_finder
 from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord, check_groups
 from regard.tasks.recipe import BaseRecipe

@@ -17,7 +17,6 @@ from regard.plots.figure import to_svg
 from regard.plots.heatmap import matrices
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.inputs import label
-from regard.runs.config import read_config
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
@@ -32,6 +31,7 @@ from regard.runs.report_samples import (
     sample_sections,
     shorten,
 )
+from regard.runs.saved.config import read_config
 from regard.tasks.attention_plots import attention_svg
 from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation

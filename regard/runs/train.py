@@ -17,7 +17,6 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.runs.auto_tokens import MAX_INSPECTED
-from regard.runs.config import CONFIG, read_config
 from regard.runs.fingerprint import fingerprint, has_fingerprint
 from regard.runs.folder import (
     AVERAGES,
@@ -34,10 +33,11 @@ from regard.runs.folder import (
 )
 from regard.runs.lock import FolderLock, FolderWatch
 from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
-from regard.runs.precision import attach_finder, without_auto
 from regard.runs.provenance import describe_provenance
 from regard.runs.report import write_report
 from regard.runs.request import Request
+from regard.runs.saved.config import CONFIG, read_config
+from regard.runs.saved.precision import attach_finder, without_auto
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html

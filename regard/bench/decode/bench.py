@@ -25,10 +25,10 @@ from regard.core.errors import DataError
 from regard.core.progress import show_message, without_progress
 from regard.data.example import Example
 from regard.metrics.text.bleu import bleu
-from regard.runs.config import read_config
 from regard.runs.evaluate import read_test_data
 from regard.runs.folder import read_test_set
 from regard.runs.provenance import describe_provenance
+from regard.runs.saved.config import read_config
 from regard.tasks.generation.task import Predictor
 
 NUM_ALONE = 100

@@ -10,7 +10,6 @@ from regard.core.config import flatten, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_record
 from regard.data.example import Example
-from regard.runs.config import read_config
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
@@ -18,6 +17,7 @@ from regard.runs.folder import (
     read_metrics,
     read_test_set,
 )
+from regard.runs.saved.config import read_config
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 

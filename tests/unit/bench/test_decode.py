@@ -24,7 +24,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders.bahdanau import BahdanauDecoderConfig
 from regard.models.decoders.luong import LuongDecoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.runs import precision
+from regard.runs.saved import precision
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -61,14 +61,14 @@ def test_all_contenders_of_a_transformer_have_equal_bleu(tiny_transformer_run):
         ("regard", "fp32"), ("hf", "fp32"), ("ctranslate2", "fp32"), ("ctranslate2", "int8"),
     ]  # fmt: skip
     ours = results["regard", "fp32"]
-    for (_, precision), one in results.items():
+    for (_, name), one in results.items():
         assert one["error"] == ""
         assert [search["beams"] for search in one["searches"]] == [1, 5]
         for search, mine in zip(one["searches"], ours["searches"], strict=True):
             assert len(search["turns"]) == 2
             assert search["sentences_per_second"] == 12 / min(search["turns"])
             assert search["tokens_per_second"] > search["sentences_per_second"]
-            if precision == "fp32":
+            if name == "fp32":
                 assert (search["bleu"], search["equal"]) == (mine["bleu"], 1.0)
         assert 0 < one["latency_p50"] <= one["latency_p95"]
         assert one["peak_bytes"] == 123

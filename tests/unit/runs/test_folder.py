@@ -11,7 +11,6 @@ from regard.core.files import read_json, write_json
 from regard.data.example import Example
 from regard.data.text.field import TOKENIZER
 from regard.data.text.readers import read_examples, write_examples
-from regard.runs.config import CONFIG, read_config
 from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
@@ -25,6 +24,7 @@ from regard.runs.folder import (
     read_metrics,
     read_test_set,
 )
+from regard.runs.saved.config import CONFIG, read_config
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.task import Predictor

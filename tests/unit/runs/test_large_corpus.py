@@ -11,10 +11,10 @@ from regard.data.corpus import Corpus
 from regard.data.text import readers
 from regard.data.text.readers import read_corpus, read_examples
 from regard.data.token_ids import TokenIds
-from regard.runs.data import read_run_data
 from regard.runs.fingerprint import fingerprint
 from regard.runs.folder import WEIGHTS, load_one
 from regard.runs.request import Request
+from regard.runs.saved.data import read_run_data
 from regard.runs.train import train
 from regard.tasks.generation.task import Predictor
 from regard.tasks.reading import read_pairs

@@ -22,8 +22,8 @@ from regard.core.records import Finite, check_run_file
 from regard.data.example import Example
 from regard.metrics.text.bleu import bleu
 from regard.models.packing import SearchPrecision
-from regard.runs.data import read_run_data
 from regard.runs.lock import FolderLock
+from regard.runs.saved.data import read_run_data
 from regard.tasks.base import Generates, Task
 from regard.tasks.decoding.preparation import PACKED_MODELS
 from regard.tasks.generation.finding import predict_packed

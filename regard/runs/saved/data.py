@@ -6,8 +6,8 @@ from typing import Any
 from regard.core.errors import CheckpointError
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
-from regard.runs.config import read_config
 from regard.runs.fingerprint import has_fingerprint
+from regard.runs.saved.config import read_config
 from regard.tasks.base import Task
 
 

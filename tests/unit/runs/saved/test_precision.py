@@ -12,12 +12,12 @@ from regard.core.checksums import CHECKSUMS, find_faults
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.interop.batch_search import BatchSearchPredictor
-from regard.runs import precision
-from regard.runs.config import CONFIG
-from regard.runs.data import read_run_data
 from regard.runs.folder import METRICS, WEIGHTS, check_folder, load, prepare_to_resume
 from regard.runs.lock import FolderLock
-from regard.runs.precision import PRECISION, Speed, choose, measure, read_choices
+from regard.runs.saved import precision
+from regard.runs.saved.config import CONFIG
+from regard.runs.saved.data import read_run_data
+from regard.runs.saved.precision import PRECISION, Speed, choose, measure, read_choices
 from regard.runs.train import train
 from regard.search.settings import SearchConfig
 from regard.tasks.decoding.beam_tree import find_beam_tree
@@ -131,7 +131,7 @@ def test_replaced_weights_measure_again(tiny_folder, measurements):
     assert len(read_choices(tiny_folder / PRECISION)) == 1
 
 
-def test_resumed_training_forgets_the_choice(checked_folder, measurements):
+def test_resumed_training_deletes_the_choice(checked_folder, measurements):
     load(checked_folder, "cpu").predict(["a b"], search=AUTO)
     prepare_to_resume(checked_folder)
     assert not (checked_folder / PRECISION).exists()
