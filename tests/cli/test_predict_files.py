@@ -22,7 +22,7 @@ from regard.runs.prediction import output
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
-NUM = 24_000
+NUM = 96_000
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def start(*arguments):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
