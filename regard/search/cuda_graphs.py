@@ -6,6 +6,7 @@ encoded sources. Batches are padded so that few shapes occur.
 """
 
 import gc
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
+from regard.attention.positions import LearnedPositions
+from regard.attention.scores import LocationScore
 from regard.core.logging import logger
 from regard.models.interfaces import Memory, map_tensors
 from regard.search.scorer import ModelScorer, Scorer
@@ -110,6 +113,7 @@ class StepGraphs:
         self.lock = threading.Lock()
         self.is_enabled = True
         self._attentions = [part for part in model.modules() if isinstance(part, Attention)]
+        self._max_length = _max_source(model)
         self._chains: dict[Hashable, _CapturedSteps | None] = {}
         self._can_encode = True
         self._encoders: dict[tuple[int, int], _CapturedEncoder | None] = {}
@@ -123,7 +127,8 @@ class StepGraphs:
         self, encoder: Callable[[Tensor, Tensor], Memory], values: Tensor, mask: Tensor
     ) -> Memory:
         """Return the memory of token ids (B, S) with a mask (B, S)."""
-        shape = _round_batch(len(values)), _round_length(values.shape[1])
+        length = _round_length(values.shape[1], self._max_length)
+        shape = _round_batch(len(values)), length
         if not self._can_encode or self.is_recorded:
             return encoder(values, mask)
         captured = self._encoders.get(shape)
@@ -149,7 +154,7 @@ class StepGraphs:
         if not self.is_enabled or self.is_recorded or not isinstance(scorer.source, Memory):
             return None
         capacity = -(-max(1, eager.num_steps) // STEPS_MULTIPLE) * STEPS_MULTIPLE
-        memory, limits = _pad(scorer.source, eager.limits)
+        memory, limits = _pad(scorer.source, eager.limits, self._max_length)
         shapes = [(one.shape, one.dtype) for one in _tensors(memory)]
         key = (key, scorer.banned, capacity, *shapes)
         is_new = key not in self._chains
@@ -282,11 +287,17 @@ class StepGraph:
         self._graph.replay()
 
 
-def _pad(memory: Memory, limits: Tensor) -> tuple[Memory, Tensor]:
-    """Return copies of a memory and maximum lengths with more sentences and longer sources."""
+def _pad(memory: Memory, limits: Tensor, max_length: int) -> tuple[Memory, Tensor]:
+    """Return copies of a memory and maximum lengths with more sentences and longer sources.
+
+    Args:
+        memory: The memory.
+        limits: (B,) the maximum lengths.
+        max_length: Maximum length of a source.
+    """
     batch, length = memory.mask.shape
     num_rows = _round_batch(batch)
-    num_positions = _round_length(length) if memory.layout is None else length
+    num_positions = _round_length(length, max_length) if memory.layout is None else length
 
     def pad_rows(tensor: Tensor) -> Tensor:
         padded = tensor.new_zeros(num_rows, *tensor.shape[1:])
@@ -325,9 +336,16 @@ def _change(
     )
 
 
-def _round_length(length: int) -> int:
-    """Round up to a multiple of `LENGTH_MULTIPLE`."""
-    return -(-length // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+def _max_source(model: nn.Module) -> int:
+    """Return the maximum length of a source that all parts of a model allow."""
+    limits = [part.max_source for part in model.modules() if isinstance(part, LocationScore)]
+    limits += [part.max_length for part in model.modules() if isinstance(part, LearnedPositions)]
+    return min(limits, default=sys.maxsize)
+
+
+def _round_length(length: int, max_length: int) -> int:
+    """Round up to a multiple of `LENGTH_MULTIPLE`, up to a maximum."""
+    return max(length, min(max_length, -(-length // LENGTH_MULTIPLE) * LENGTH_MULTIPLE))
 
 
 def _round_batch(batch: int) -> int:

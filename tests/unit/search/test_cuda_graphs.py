@@ -1,6 +1,6 @@
 """Captured steps, on a CPU with a graph that computes its step again into the same tensors."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 import torch
@@ -126,6 +126,18 @@ def test_padded_batches_have_the_same_results():
     model.step_graphs = StepGraphs(model)
     run(model, [*rows, [5]], config)  # six rows and five are both padded to six
     check_equal(run(model, rows, config), expected)
+    assert FakeGraph.count > 0
+
+
+def test_sources_are_padded_up_to_the_maximum_length_only():
+    config = TINY_CONFIGS["transformer-transformer"]
+    config = replace(config, encoder=replace(config.encoder, positions="learned", max_length=11))
+    model = build_model(config, source=TEXT, target_vocab_size=VOCAB_SIZE).eval()
+    rows, search_config = [[5, 6, 7, 8, 9] * 2 + [5], [5, 6]], SearchConfig(beams=2)
+    expected = run(model, rows, search_config)
+    model.step_graphs = StepGraphs(model)
+    for _ in range(3):
+        check_equal(run(model, rows, search_config), expected)
     assert FakeGraph.count > 0
 
 
