@@ -1,6 +1,7 @@
 """Beam search over a batch of sentences."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.search.stopping import Stopping
 from regard.search.tree import current_recorder
+from regard.search.watching import current_watch
 
 
 def beam_search(
@@ -53,6 +55,7 @@ def beam_search(
     beams, limits = config.beams, max_lengths.to(scorer.device)
     candidates = build_candidates(config, end=end)
     stopping = Stopping(config, limits, num_best=num_best)
+    watch = current_watch()
     if recorder := current_recorder():
         recorder.start()
     # Start with one hypothesis per group: equal beams would give equal results.
@@ -70,6 +73,8 @@ def beam_search(
         steps.append(replace(step, sentences=sentences))
         if recorder:
             recorder.add(step)
+        if watch:
+            watch(partial(_read_best, steps))
         totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
         is_done = stopping.update(step.finished_totals(), totals, length=index + 1)  # (B,)
         totals = totals.masked_fill(is_done[:, None], -torch.inf)
@@ -147,6 +152,18 @@ class _Step:
         batch, beams = self.kept.shape
         first = torch.arange(batch, device=self.kept.device)[:, None] * beams
         return (self.select(self.parents) + first).flatten()
+
+
+def _read_best(steps: list[_Step]) -> tuple[int, ...]:
+    """Return the tokens of the most likely active hypothesis of the first sentence."""
+    last = steps[-1]
+    assert last.sentences is not None
+    (rows,) = (last.sentences == 0).nonzero(as_tuple=True)
+    if not len(rows):
+        return ()
+    candidate = int(last.kept[int(rows[0]), 0])
+    result = _Result(0.0, 0.0, len(steps) - 1, 0, candidate)
+    return _Paths(steps).hypothesis(result).tokens
 
 
 def _find_best(

@@ -1,6 +1,7 @@
 """Greedy search, and the generation loop that sampling shares."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from regard.models.interfaces import select_sentences
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
+from regard.search.watching import current_watch
 
 CHECK_EVERY = 4
 """Steps between checks on a GPU whether all sentences are done, since each check synchronises."""
@@ -61,11 +63,14 @@ def generate(
     all_values = torch.zeros(len(rows), num_steps, device=scorer.device)
     tokens = torch.full_like(rows, start)
     is_done = limits < 1
+    watch = current_watch()
     for step in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
         values, tokens = choose(log_probs, step, rows)  # (N,)
         all_tokens[rows, step] = tokens
         all_values[rows, step] = values.to(all_values.dtype)
+        if watch:
+            watch(partial(_read_first, all_tokens, step + 1))
         is_done = is_done | (tokens == end) | (limits <= step + 1)
         if not should_check(step, scorer.device):
             continue
@@ -78,6 +83,10 @@ def generate(
         kept = (sentences[:, None] * width + torch.arange(width, device=rows.device)).flatten()
         rows, tokens, limits, is_done = (part[kept] for part in (rows, tokens, limits, is_done))
     return _collect(all_tokens, all_values, end=end, max_lengths=max_lengths)
+
+
+def _read_first(tokens: Tensor, length: int) -> tuple[int, ...]:
+    return tuple(tokens[0, :length].tolist())
 
 
 def find_active(is_done: Tensor, scorer: Scorer) -> Tensor | None:
