@@ -31,6 +31,7 @@ EXAMPLES = {
     "reproduce": "regard reproduce nadaraya-watson",
     "bench train": "regard bench train --size small --peer hf,torch",
     "bench decode": "regard bench decode runs/mine --peer ctranslate2 --beam 1,5",
+    "bench serve": "regard bench serve runs/mine --connections 64",
     "data list": "regard data list",
     "data show": "regard data show phrasebook --num 5",
     "data links": "regard data links pairs.tsv --out links.txt",

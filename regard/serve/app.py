@@ -7,8 +7,7 @@ from typing import Any
 
 import prometheus_client
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -59,7 +58,12 @@ async def readiness(request: Request) -> Response:
     return Reply({"status": "failed" if failed else "ready"}, 503 if failed else 200)
 
 
-@router.get("/metrics", tags=["health"], responses=v1.REFUSED)
+@router.get(
+    "/metrics",
+    tags=["health"],
+    response_class=PlainTextResponse,
+    responses={401: v1.REFUSED[401]},
+)
 async def metrics(request: Request) -> Response:
     """Return counters of requests, batches and queues in the format of Prometheus."""
     content = state_of(request).metrics.render()
@@ -76,6 +80,23 @@ async def start() -> Response:
 async def docs(request: Request) -> Response:
     """Return the documentation of the API."""
     return HTMLResponse(write_docs(request.app.openapi()))
+
+
+class Application(FastAPI):
+    """Application whose OpenAPI description has the bodies that routes read themselves."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description."""
+        description = super().openapi()
+        components = description.setdefault("components", {})
+        if "securitySchemes" not in components:
+            template = "#/components/schemas/{model}"
+            inputs: list[Any] = [(one, "validation") for one in BODIES]
+            _, bodies = models_json_schema(inputs, ref_template=template)
+            components.setdefault("schemas", {}).update(bodies["$defs"])
+            components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            description["security"] = [{}, {"token": []}]
+        return description
 
 
 def build_app(state: ServerState) -> FastAPI:
@@ -97,7 +118,7 @@ def build_app(state: ServerState) -> FastAPI:
             allow_headers=["Authorization", "Content-Type"],
         )
         middleware.insert(0, cors)
-    app = FastAPI(
+    app = Application(
         title="regard",
         version=regard.__version__,
         description="Predictions of encoder–decoder models, with what explains them.",
@@ -111,20 +132,4 @@ def build_app(state: ServerState) -> FastAPI:
     for one in (translate.router, v1.router, embeddings.router, router):
         app.include_router(one)
     app.mount("/static", StaticFiles(directory=STATIC_FOLDER))
-    app.openapi_schema = _describe(app)
     return app
-
-
-def _describe(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, with the bodies that routes read themselves."""
-    description = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
-    )
-    template = "#/components/schemas/{model}"
-    _, bodies = models_json_schema([(one, "validation") for one in BODIES], ref_template=template)
-    components = description.setdefault("components", {})
-    components.setdefault("schemas", {}).update(bodies["$defs"])
-    bearer = {"type": "http", "scheme": "bearer"}
-    components["securitySchemes"] = {"token": bearer}
-    description["security"] = [{}, {"token": []}]
-    return description

@@ -42,6 +42,10 @@ async def embed_sources(request: Request) -> Response:
 @router.post(
     "/embeddings",
     response_model=schemas.EmbeddingsReply,
+    responses={
+        status: {**reply, "model": schemas.EmbeddingsErrorReply}
+        for status, reply in REFUSED.items()
+    },
     openapi_extra=body_of(schemas.EmbeddingsRequest),
 )
 async def embeddings(request: Request) -> Response:

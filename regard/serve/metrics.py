@@ -13,6 +13,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self.num_replies = 0
+        """Number of replies with status 200 to requests."""
         self.requests = Counter(
             "regard_requests", "Requests.", ("route", "status"), registry=self._registry
         )
@@ -49,6 +51,12 @@ class Metrics:
             ("model",),
             registry=self._registry,
         )
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.requests.labels(route, status).inc()
+        self.seconds.labels(route).observe(seconds)
+        self.num_replies += status == 200
 
     def receiver(self, model: str) -> Callable[[int, float], None]:
         """Return a function that counts a batch of a model: its sources and its seconds."""

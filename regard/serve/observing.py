@@ -43,7 +43,6 @@ class Observer:
             route = getattr(scope.get("route"), "path", OTHER)
             seconds = time.perf_counter() - started
             metrics.in_progress.dec()
-            metrics.requests.labels(route, status).inc()
-            metrics.seconds.labels(route).observe(seconds)
+            metrics.count_request(route, status, seconds)
             if self._state.logs_requests:
                 logger.info("%s %s %s %.3f s", scope["method"], scope["path"], status, seconds)

@@ -123,13 +123,19 @@ class ErrorReply(BaseModel):
     error: str
 
 
-class PhraseReply(BaseModel):
-    """Whether a prediction satisfies a lexical constraint."""
+class EmbeddingsError(BaseModel):
+    """An error in the shape of OpenAI."""
 
-    phrase: str
-    kind: str
-    source: str | None
-    is_met: bool
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class EmbeddingsErrorReply(BaseModel):
+    """What is wrong with a request, in the shape of OpenAI."""
+
+    error: EmbeddingsError
 
 
 class PredictionReply(BaseModel):

@@ -1,6 +1,8 @@
 """The process of a server: address, signals and the end of requests in progress."""
 
+import asyncio
 import logging
+import math
 import signal
 import socket
 import threading
@@ -13,6 +15,7 @@ import uvicorn
 
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
+from regard.core.open_files import allow_open_files
 from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
@@ -51,6 +54,7 @@ def serve(options: ServeOptions) -> None:
     """Serve runs until a signal; requests that were accepted are completed."""
     token = read_token(options.token_file)
     check_host(options.host, has_token=token is not None, is_insecure=options.is_insecure)
+    allow_open_files()
     listener = _listen(options.host, options.port)
     metrics = Metrics()
     runs = load_runs(
@@ -79,6 +83,7 @@ def serve(options: ServeOptions) -> None:
         http="h11",
         ws="none",
         timeout_keep_alive=75,
+        timeout_graceful_shutdown=math.ceil(options.limits.seconds) + 5,
         limit_concurrency=options.max_connections,
         h11_max_incomplete_event_size=65_536,
         backlog=2_048,
@@ -107,6 +112,16 @@ class DrainingServer(uvicorn.Server):
         timer = threading.Timer(DRAIN_SECONDS, self._stop)
         timer.daemon = True
         timer.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuse connections, read what others have sent already, and complete all requests."""
+        for server in self.servers:
+            server.close()
+        for listener in sockets or ():
+            listener.close()
+        await asyncio.sleep(DRAIN_SECONDS)
+        await super().shutdown(sockets)
+        logger.info("Stopped after %s requests.", f"{self._state.metrics.num_replies:,}")
 
     def _stop(self) -> None:
         self.should_exit = True
