@@ -186,23 +186,23 @@ class Batcher:
         return self.num_waiting >= self._max_batch or self._is_closing
 
     def _compute(self, batch: Batch) -> None:
-        """Compute a batch; if that fails, each item alone, so that one cannot fail the others."""
-        for group in [batch] if len(batch) == 1 else [batch, *([one] for one in batch)]:
-            if all(job.is_cancelled for job, _ in group):
-                continue
-            try:
-                results = self._compute_together(group)
-            except AbandonedError:
+        """Compute a batch; if that fails, its halves, so that an item cannot fail the others."""
+        if all(job.is_cancelled for job, _ in batch):
+            return
+        try:
+            results = self._compute_together(batch)
+        except AbandonedError:
+            return
+        except Exception as error:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                self._compute(batch[:middle])
+                self._compute(batch[middle:])
                 return
-            except Exception as error:
-                if len(group) > 1:
-                    continue
-                results = [error]
-            for (job, index), result in zip(group, results, strict=True):
-                job.results[index] = result
-            self._complete({job for job, _ in group})
-            if len(group) == len(batch):
-                return
+            results = [error]
+        for (job, index), result in zip(batch, results, strict=True):
+            job.results[index] = result
+        self._complete({job for job, _ in batch})
 
     def _compute_together(self, batch: Batch) -> Sequence[Any]:
         first = batch[0][0]
