@@ -236,7 +236,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         for rows in track(groups, "Predicting", total=len(prompts), size=len):
             numbers = [crc32(sources[row].encode()) for row in rows]
             chunk = [prompts[row] for row in rows]
-            best = task._continue(chunk, config, num_best=num_best, numbers=numbers)
+            best = task.continue_tokens(chunk, config, num_best=num_best, numbers=numbers)
             predictions.update(zip(rows, best, strict=True))
         return [predictions[row] for row in range(len(sources))]
 
@@ -309,7 +309,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         names = self.text.tokenizer.tokens(best.indices.tolist())
         return list(zip(names, best.values.exp().tolist(), strict=True))
 
-    def _continue(
+    def continue_tokens(
         self,
         prompts: Sequence[list[int]],
         config: SearchConfig,
@@ -317,6 +317,14 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         num_best: int,
         numbers: Sequence[int],
     ) -> list[list[Prediction]]:
+        """Continue tokenised texts of similar length, in one batch.
+
+        Args:
+            prompts: Token ids of the texts.
+            config: The search settings.
+            num_best: Number of continuations per text.
+            numbers: Keys of the random numbers of each text, for sampling.
+        """
         tokenizer, write = self.text.tokenizer, self.text.write
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         limits = (lengths * config.max_ratio).long().clamp(min=lengths) + config.max_extra
