@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 import regard
-from regard.serve import embeddings, schemas, translate, v1
+from regard.serve import embeddings, explaining, schemas, translate, v1
 from regard.serve.bodies import Reply
 from regard.serve.docs_page import write_docs
 from regard.serve.observing import Observer
@@ -36,6 +36,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     schemas.EmbeddingsRequest,
     translate.TranslateRequest,
     translate.DetectRequest,
+    *explaining.BODIES,
 )
 """Bodies of requests, whose schemas are part of the OpenAPI file."""
 
@@ -129,7 +130,7 @@ def build_app(state: ServerState) -> FastAPI:
         exception_handlers=ERRORS,  # type: ignore[arg-type]
     )
     app.state.server = state
-    for one in (translate.router, v1.router, embeddings.router, router):
+    for one in (translate.router, v1.router, explaining.router, embeddings.router, router):
         app.include_router(one)
     app.mount("/static", StaticFiles(directory=STATIC_FOLDER))
     return app

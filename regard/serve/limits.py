@@ -33,6 +33,8 @@ class Limits(Config):
     """Seconds until a request is answered."""
     queue: Annotated[int, Within(1, 1_000_000)] = 1_024
     """Sources of a run that wait for their batch."""
+    explained: Annotated[int, Within(1, 100_000)] = 500
+    """Characters of a source whose prediction is explained by attribution or what-if analysis."""
     weights: Annotated[int, Within(1, 1_000_000_000)] = 2_000_000
     """Attention weights of a reply."""
 

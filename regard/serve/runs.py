@@ -52,6 +52,8 @@ class ServedRun:
             found.append("attention")
         if generates and isinstance(task, HasScorers):
             found += ["alternatives", "beam"]
+        if generates or task.label_names:
+            found += ["attribution", "what-if"]
         if isinstance(task, Embeds):
             found.append("embed")
         return found

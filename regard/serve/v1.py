@@ -1,6 +1,6 @@
 """Routes under `/v1`: models, predictions and what explains them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -98,7 +98,7 @@ async def alternatives(request: Request) -> Response:
     """Predict a target with the most likely tokens at each of its positions."""
     asked = await read_body(request, schemas.AlternativesRequest)
     state = state_of(request)
-    run = _find(state, asked.model, "alternatives")
+    run = find_run(state, asked.model, "alternatives")
     search = find_search(run, asked.search, state.limits, prefix=asked.prefix)
 
     def find(items: list[Any]) -> list[Predicted]:
@@ -123,7 +123,7 @@ async def beam(request: Request) -> Response:
     """Return the beam tree of a source: all hypotheses that the search kept or finished."""
     asked = await read_body(request, schemas.BeamRequest)
     state = state_of(request)
-    run = _find(state, asked.model, "beam")
+    run = find_run(state, asked.model, "beam")
     search = find_search(run, asked.search, state.limits, prefix=asked.prefix)
 
     def find(items: list[Any]) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ async def beam(request: Request) -> Response:
             for item in items
         ]
 
-    return await answer(request, _reply_of_one(state, run, asked.source, find=find))
+    return await answer(request, reply_of_one(state, run, asked.source, find=find))
 
 
 @router.post(
@@ -145,14 +145,14 @@ async def attention(request: Request) -> Response:
     """Return attention weights of a target over its source, or a saliency without attention."""
     asked = await read_body(request, schemas.AttentionRequest)
     state = state_of(request)
-    run = _find(state, asked.model, "attention")
+    run = find_run(state, asked.model, "attention")
     if asked.target is not None:
         state.limits.check_sources([asked.target])
 
     def find(items: list[Any]) -> list[dict[str, Any]]:
         return _attend(run, state.limits, asked, items=items)
 
-    return await answer(request, _reply_of_one(state, run, asked.source, find=find))
+    return await answer(request, reply_of_one(state, run, asked.source, find=find))
 
 
 def _attend(
@@ -195,9 +195,14 @@ async def _reply(
         return Reply(results(run, await compute(run, items, find)))
 
 
-async def _reply_of_one(
-    state: ServerState, run: ServedRun, source: str | Upload, *, find: Any
+async def reply_of_one(
+    state: ServerState,
+    run: ServedRun,
+    source: str | Upload,
+    *,
+    find: Callable[[list[Any]], list[dict[str, Any]]],
 ) -> Response:
+    """Return the reply with the values that a function of the only source returns."""
     async with prepared(state, run, [source]) as items:
         (found,) = await compute(run, items, find)
         return Reply({"model": run.name, **found})
@@ -219,7 +224,7 @@ def as_list(sources: Any) -> list[str | Upload]:
     return list(sources) if isinstance(sources, list) else [sources]
 
 
-def _find(state: ServerState, name: str | None, feature: str) -> ServedRun:
+def find_run(state: ServerState, name: str | None, feature: str) -> ServedRun:
     """Return a run that has a feature."""
     run = state.runs.find(name)
     if feature not in run.features:

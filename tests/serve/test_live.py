@@ -68,13 +68,14 @@ def test_sigterm_loses_no_accepted_request(served_runs, starting, expected, leng
 
 PATHS = (
     "/v1/predict", "/v1/attention", "/v1/alternatives", "/v1/beam", "/v1/embed", "/v1/embeddings",
-    "/translate", "/detect",
+    "/v1/attribution", "/v1/what-if", "/translate", "/detect",
 )  # fmt: skip
 
 SEED_BODIES = (
     {"sources": ["a b", "c"], "num_best": 2, "search": {"beams": 2, "temperature": 0.5}},
     {"source": "a b c", "target": "c b", "layers": "all"},
     {"source": "a", "num": 3, "prefix": "b"},
+    {"source": "a b", "edit": {"kind": "source_word", "position": 1, "word": "c"}},
     {"sources": {"data": "aGVsbG8=", "text": "a"}},
     {"model": "en-de", "input": ["a", "b"], "encoding_format": "base64"},
     {"q": "<b>a</b> b", "source": "en", "target": "de", "format": "html", "alternatives": 1},

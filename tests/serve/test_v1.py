@@ -1,6 +1,7 @@
 """What explains predictions, and vectors, over HTTP."""
 
 import base64
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,17 @@ import torch
 
 import regard
 from regard.data.example import Example
+from regard.interpret.attribution import attribute
+from regard.interpret.editing import WeightEdit
 from regard.interpret.embed import embed
+from regard.interpret.what_if import (
+    change_source,
+    force_word,
+    replace_source_word,
+    set_attention_weight,
+)
 from regard.tasks.decoding.beam_tree import find_beam_tree
+from tests.serve.conftest import LIMITS
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +55,6 @@ def test_attention_of_a_target_and_of_the_prediction(client, task):
 
 
 def test_large_attention_maps_are_refused(served_runs, serving):
-    from dataclasses import replace
-
-    from tests.serve.conftest import LIMITS
-
     with serving(served_runs[0], limits=replace(LIMITS, weights=10)) as client:
         reply = client.post("/v1/attention", json={"source": "a b c", "target": "c b a"})
         assert reply.status_code == 413
@@ -132,3 +138,61 @@ def test_other_tasks_on_text(task_run, serving, name):
         if "stream" in client.get("/v1/models").json()["data"][0]["features"]:
             reply = client.post("/v1/predict", json={"sources": "the <mask>", "stream": True})
             assert reply.text.count("event: result") == 1
+
+
+def test_attribution(client, task):
+    expected = attribute(task, "a b c", methods=("attention", "gradients"), target="c b").to_dict()
+    found = post(
+        client, "attribution", source="a b c", methods=["attention", "gradients"], target="c b"
+    )
+    assert found.pop("model") == "en-de"
+    for one, other in zip(found["attributions"], expected["attributions"], strict=True):
+        assert one["method"] == other["method"]
+        assert np.allclose(one["source"], other["source"], atol=1e-5)
+    assert found["target_tokens"] == expected["target_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "function"),
+    [
+        ({"kind": "source", "changed": "d e"}, change_source),
+        ({"kind": "source_word", "position": 1, "word": "e"}, replace_source_word),
+        ({"kind": "target_word", "position": 0, "word": "b"}, force_word),
+        ({"kind": "attention", "target_position": 0, "source_position": 1, "weight": 0.5}, None),
+    ],
+)
+def test_what_if(client, task, edit, function):
+    values = {name: value for name, value in edit.items() if name != "kind"}
+    if function is None:
+        expected = set_attention_weight(task, "a b c", edit=WeightEdit(**values))
+    else:
+        expected = function(task, "a b c", **values)
+    found = post(client, "what-if", source="a b c", edit=edit)
+    assert found["edited_source"] == expected.edited_source
+    assert found["is_changed"] == expected.is_changed
+    assert found["after"]["text"] == expected.after.text
+    assert found["after"]["log_probs_after"] == pytest.approx(
+        expected.after.log_probs_after, abs=1e-4
+    )
+
+
+FAR = {"kind": "target_word", "position": 99}
+
+
+def test_explanations_that_are_refused(client):
+    for path, body, status in (
+        ("attribution", {"source": "a " * 251}, 413),
+        ("attribution", {"source": "a", "methods": ["magic"]}, 422),
+        ("what-if", {"source": "a", "edit": {"kind": "source"}}, 422),
+        (
+            "what-if",
+            {"source": "a", "edit": {"kind": "target_word", "position": 9, "word": "b"}},
+            422,
+        ),
+        ("what-if", {"source": "a", "edit": {"kind": "magic"}}, 422),
+    ):
+        limits = client.state.limits
+        client.state.limits = replace(limits, characters=5000)
+        reply = client.post(f"/v1/{path}", json=body)
+        client.state.limits = limits
+        assert reply.status_code == status, reply.text
