@@ -16,11 +16,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 import regard
-from regard.serve import embeddings, explaining, schemas, translate, v1
 from regard.serve.bodies import Reply
 from regard.serve.docs_page import write_docs
 from regard.serve.observing import Observer
 from regard.serve.replies import ERRORS
+from regard.serve.routes import embeddings, explaining, schemas, translate, v1
 from regard.serve.security import Guard
 from regard.serve.state import ServerState, state_of
 

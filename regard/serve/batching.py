@@ -6,6 +6,7 @@ requests to arrive, except for `WINDOW` seconds if the run is idle.
 """
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
@@ -69,6 +70,7 @@ class Batcher:
         name: Name of the run.
         max_batch: Maximum number of sources in a batch.
         max_waiting: Maximum number of sources that wait for a batch.
+        max_seconds: Maximum time that they are expected to wait.
         report: Called with the number of sources and the seconds of each batch.
     """
 
@@ -78,10 +80,12 @@ class Batcher:
         *,
         max_batch: int,
         max_waiting: int,
+        max_seconds: float = math.inf,
         report: Callable[[int, float], None] = lambda num, seconds: None,
     ) -> None:
         self._name = name
         self._max_batch, self._max_waiting = max_batch, max_waiting
+        self._max_seconds = max_seconds
         self._report = report
         self._jobs: deque[Job] = deque()
         self._futures: dict[Job, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[Any]]]] = {}
@@ -134,12 +138,12 @@ class Batcher:
         if self._is_closing:
             raise RequestError(503, "The server is stopping.", {"Retry-After": "5"})
         waiting = self.num_waiting
+        seconds = waiting / self._rate if self._rate else 1.0
         # A request that is larger than the queue is accepted by an idle run.
-        if waiting and waiting + num > self._max_waiting:
-            seconds = waiting / self._rate if self._rate else 1.0
+        if waiting and (waiting + num > self._max_waiting or seconds > self._max_seconds):
             raise busy(
-                f"{waiting:,} sources are waiting for '{self._name}', and at most "
-                f"{self._max_waiting:,} may. Try again later.",
+                f"{waiting:,} sources are waiting for '{self._name}', which takes about "
+                f"{seconds:.0f} seconds. Try again later.",
                 min(60, max(1, round(seconds))),
             )
 
@@ -155,7 +159,8 @@ class Batcher:
             started = time.perf_counter()
             self._compute(batch)
             seconds = time.perf_counter() - started
-            self._rate = 0.8 * self._rate + 0.2 * len(batch) / max(seconds, 1e-6)
+            rate = len(batch) / max(seconds, 1e-6)
+            self._rate = 0.8 * self._rate + 0.2 * rate if self._rate else rate
             self._report(len(batch), seconds)
 
     def _next_batch(self) -> Batch:

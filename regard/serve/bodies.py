@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from regard.serve.errors import RequestError, invalid, too_slow
-from regard.serve.schemas import Body, Upload
+from regard.serve.routes.schemas import Body, Upload
 from regard.serve.state import state_of
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -17,8 +17,8 @@ from regard.search.watching import Watch
 from regard.serve.batching import Job
 from regard.serve.errors import invalid
 from regard.serve.limits import Limits
+from regard.serve.routes.schemas import Upload
 from regard.serve.runs import ServedRun
-from regard.serve.schemas import Upload
 from regard.serve.state import ServerState
 from regard.tasks.base import Generates
 from regard.tasks.prediction import Prediction
@@ -29,7 +29,7 @@ Predicted = tuple[Any, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a search; requests with equal values are computed together."""
+    """Search that a request asks for; requests with equal values are computed together."""
 
     num_best: int = 1
     search: SearchConfig | None = None

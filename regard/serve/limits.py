@@ -11,7 +11,7 @@ from regard.serve.errors import RequestError, invalid
 
 @dataclass(frozen=True, kw_only=True)
 class Limits(Config):
-    """Limits of requests; whatever exceeds one is refused with a status from 400 to 499."""
+    """Limits of requests; a request beyond one is refused with a status from 400 to 499."""
 
     body: Annotated[int, Within(1_000, 1_000_000_000)] = 20_000_000
     """Bytes of the body of a request, uploads included."""

@@ -1,5 +1,6 @@
 """Runs of a server: each with its model, its queue and its thread."""
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from regard.runs.ensemble import split_folders
 from regard.runs.folder import load, read_config, read_test_set
 from regard.serve.batching import Batcher
 from regard.serve.errors import RequestError
-from regard.serve.languages import LanguageDetector, find_pair
+from regard.serve.text.languages import LanguageDetector, find_pair
 from regard.tasks.base import Attends, Embeds, Generates, Task
 from regard.tasks.decoding.alternatives import HasScorers
 from regard.tasks.decoding.preparation import NUM_ROWS
@@ -43,7 +44,7 @@ class ServedRun:
 
     @property
     def features(self) -> list[str]:
-        """What requests may ask for beside predictions."""
+        """Features that requests may ask for beside predictions."""
         task, found = self.task, []
         generates = isinstance(task, Generates)
         if generates:
@@ -106,6 +107,7 @@ def load_runs(
     device: str,
     max_batch: int | None,
     max_waiting: int,
+    max_seconds: float = math.inf,
     report: Callable[[str], Callable[[int, float], None]],
 ) -> Runs:
     """Load runs; log those that cannot be loaded, and raise if there is no other.
@@ -115,6 +117,7 @@ def load_runs(
         device: Device of the models.
         max_batch: Maximum number of sources in a batch; by the number of beams if not given.
         max_waiting: Maximum number of sources of a run that wait.
+        max_seconds: Maximum time that they are expected to wait.
         report: Function from the name of a run to the receiver of its batches.
     """
     ready: dict[str, ServedRun] = {}
@@ -139,6 +142,7 @@ def load_runs(
             name,
             max_batch=max_batch or _best_batch(task),
             max_waiting=max_waiting,
+            max_seconds=max_seconds,
             report=report(name),
         )
         ready[name] = ServedRun(name=name, task=task, batcher=batcher, languages=languages)

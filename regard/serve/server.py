@@ -14,8 +14,8 @@ from types import FrameType
 import uvicorn
 
 from regard.core.errors import ConfigError
+from regard.core.files import allow_open_files
 from regard.core.logging import logger
-from regard.core.open_files import allow_open_files
 from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
@@ -55,13 +55,15 @@ def serve(options: ServeOptions) -> None:
     token = read_token(options.token_file)
     check_host(options.host, has_token=token is not None, is_insecure=options.is_insecure)
     allow_open_files()
-    listener = _listen(options.host, options.port)
+    bound = _listen(options.host, options.port)
     metrics = Metrics()
     runs = load_runs(
         options.runs,
         device=options.device,
         max_batch=options.max_batch,
         max_waiting=options.limits.queue,
+        # A request that would wait longer is refused at once.
+        max_seconds=options.limits.seconds / 2,
         report=metrics.receiver,
     )
     # A page can make a name of its own point to this machine, but it cannot change the header Host.
@@ -88,10 +90,10 @@ def serve(options: ServeOptions) -> None:
         h11_max_incomplete_event_size=65_536,
         backlog=2_048,
     )
-    host, port = listener.getsockname()[:2]
+    host, port = bound.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     logger.info("Serving %s at http://%s:%d. Ctrl-C ends.", ", ".join(runs.ready), shown, port)
-    DrainingServer(config, state).run(sockets=[listener])
+    DrainingServer(config, state).run(sockets=[bound])
 
 
 class DrainingServer(uvicorn.Server):
@@ -117,8 +119,8 @@ class DrainingServer(uvicorn.Server):
         """Refuse connections, read what others have sent already, and complete all requests."""
         for server in self.servers:
             server.close()
-        for listener in sockets or ():
-            listener.close()
+        for bound in sockets or ():
+            bound.close()
         await asyncio.sleep(DRAIN_SECONDS)
         await super().shutdown(sockets)
         logger.info("Stopped after %s requests.", f"{self._state.metrics.num_replies:,}")
@@ -130,15 +132,15 @@ class DrainingServer(uvicorn.Server):
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=2_048)
+        bound = socket.create_server((host, port), family=family, backlog=2_048)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
             f"The server cannot listen on {host}, port {port}: {reason}. Choose others with "
             "`--host` and `--port`."
         ) from None
-    listener.setblocking(False)
-    return listener
+    bound.setblocking(False)
+    return bound
 
 
 def _silence(state: ServerState) -> None:

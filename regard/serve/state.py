@@ -14,7 +14,7 @@ from regard.serve.uploads import Uploads
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may use the server."""
+    """Conditions of the use of the server."""
 
     token: str | None = None
     """Token that requests must have; None = no token."""

@@ -11,8 +11,8 @@ from regard.search.watching import ReadBest
 from regard.serve.bodies import finite
 from regard.serve.computing import Asked, Predicted, predict, prepared, source_text
 from regard.serve.errors import RequestError, too_slow
+from regard.serve.routes.schemas import Upload
 from regard.serve.runs import ServedRun
-from regard.serve.schemas import Upload
 from regard.serve.state import ServerState
 from regard.tasks.decoding.alternatives import HasScorers
 

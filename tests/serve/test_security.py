@@ -1,4 +1,4 @@
-"""Who may use the server, and what it reveals."""
+"""Tokens, hosts, origins, headers and logs."""
 
 import json
 

@@ -5,9 +5,9 @@ from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
 
 import regard
-from regard.serve.languages import LanguageDetector, find_pair
-from regard.serve.markup import Markup
-from regard.serve.sentences import Sentences
+from regard.serve.text.languages import LanguageDetector, find_pair
+from regard.serve.text.markup import Markup
+from regard.serve.text.sentences import Sentences
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What explains predictions, and vectors, over HTTP."""
+"""Explanations of predictions, and vectors, over HTTP."""
 
 import base64
 from dataclasses import replace

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from regard.core.errors import ConfigError
-from regard.core.open_files import allow_open_files
+from regard.core.files import allow_open_files
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -19,7 +19,7 @@ MAX_PAUSE = 1.0
 
 @dataclass
 class Load:
-    """What the connections have measured."""
+    """Measurements of all connections."""
 
     latencies: list[float] = field(default_factory=list)
     """Seconds of each request that was answered."""

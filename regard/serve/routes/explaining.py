@@ -21,9 +21,9 @@ from regard.interpret.what_if import (
 from regard.serve.bodies import answer, body_of, read_body
 from regard.serve.computing import source_text
 from regard.serve.errors import RequestError
-from regard.serve.schemas import Body, Model, Source
+from regard.serve.routes.schemas import Body, Model, Source
+from regard.serve.routes.v1 import REFUSED, find_run, reply_of_one
 from regard.serve.state import ServerState, state_of
-from regard.serve.v1 import REFUSED, find_run, reply_of_one
 
 router = APIRouter(prefix="/v1", responses=REFUSED, tags=["explanations"])
 

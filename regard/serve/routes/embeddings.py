@@ -9,15 +9,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from regard.interpret.embed import Vectors, embed
-from regard.serve import schemas
 from regard.serve.batching import Job
 from regard.serve.bodies import Reply, answer, body_of, read_body
 from regard.serve.computing import prepared
 from regard.serve.errors import RequestError, invalid
+from regard.serve.routes import schemas
+from regard.serve.routes.schemas import Upload
+from regard.serve.routes.v1 import REFUSED, as_list
 from regard.serve.runs import ServedRun
-from regard.serve.schemas import Upload
 from regard.serve.state import ServerState, state_of
-from regard.serve.v1 import REFUSED, as_list
 from regard.tasks.base import Embeds
 
 router = APIRouter(prefix="/v1", responses=REFUSED, tags=["vectors"])

@@ -118,7 +118,7 @@ class EmbeddingsRequest(BaseModel):
 
 
 class ErrorReply(BaseModel):
-    """What is wrong with a request, in one sentence."""
+    """The fault of a request, in one sentence."""
 
     error: str
 
@@ -133,7 +133,7 @@ class EmbeddingsError(BaseModel):
 
 
 class EmbeddingsErrorReply(BaseModel):
-    """What is wrong with a request, in the shape of OpenAI."""
+    """The fault of a request, in the shape of OpenAI."""
 
     error: EmbeddingsError
 

@@ -10,13 +10,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from regard.serve.bodies import Reply, answer, body_of, read_body
 from regard.serve.computing import find_search, predict, prepared
 from regard.serve.errors import RequestError
-from regard.serve.languages import language_name
-from regard.serve.markup import Markup
+from regard.serve.routes.v1 import REFUSED
 from regard.serve.runs import ServedRun
 from regard.serve.security import bearer_token, is_token
-from regard.serve.sentences import Sentences
 from regard.serve.state import ServerState, state_of
-from regard.serve.v1 import REFUSED
+from regard.serve.text.languages import language_name
+from regard.serve.text.markup import Markup
+from regard.serve.text.sentences import Sentences
 
 AUTO = "auto"
 """Source language that is detected."""

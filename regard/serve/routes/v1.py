@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
 from regard.data.example import Example
-from regard.serve import schemas
 from regard.serve.bodies import Reply, answer, body_of, read_body
 from regard.serve.computing import (
     Asked,
@@ -21,8 +20,9 @@ from regard.serve.computing import (
 )
 from regard.serve.errors import RequestError, invalid
 from regard.serve.limits import Limits
+from regard.serve.routes import schemas
+from regard.serve.routes.schemas import ErrorReply, Upload
 from regard.serve.runs import ServedRun
-from regard.serve.schemas import ErrorReply, Upload
 from regard.serve.state import ServerState, state_of
 from regard.serve.streaming import stream_events
 from regard.tasks.base import Attends, Generates
