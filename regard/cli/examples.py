@@ -3,8 +3,8 @@
 EXAMPLES = {
     "train": "regard train pairs.tsv --out runs/mine train.max_epochs=5",
     "predict": 'regard predict runs/mine "A little dog runs."',
-    "serve": "regard serve en-de=runs/mine",
     "chat": "regard chat runs/mine search.temperature=0.7",
+    "serve": "regard serve en-de=runs/mine",
     "evaluate": "regard evaluate runs/mine test.tsv search.beams=1",
     "score": "regard score runs/mine pairs.tsv",
     "show": 'regard show runs/mine "A little dog runs." --out map.pdf',

@@ -133,9 +133,8 @@ def load_runs(
         try:
             task = load(folder, device)
         except RegardError as caught:
-            error = caught
+            error = error or caught
             failed[name] = str(caught)
-            logger.error("%s is not served: %s", name, caught)
             continue
         languages = _find_languages(name, folder, task)
         batcher = Batcher(
@@ -150,6 +149,8 @@ def load_runs(
             _add_samples(samples, languages, folder)
     if not ready:
         raise error or ConfigError("`regard serve` needs a run.")
+    for name, message in failed.items():
+        logger.error("%s is not served: %s", name, message)
     return Runs(ready, failed, LanguageDetector(samples))
 
 

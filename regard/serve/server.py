@@ -55,7 +55,17 @@ def serve(options: ServeOptions) -> None:
     token = read_token(options.token_file)
     check_host(options.host, has_token=token is not None, is_insecure=options.is_insecure)
     allow_open_files()
-    bound = _listen(options.host, options.port)
+    with _listen(options.host, options.port) as bound:
+        state = _load(options, token)
+        host, port = bound.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        names = ", ".join(state.runs.ready)
+        logger.info("Serving %s at http://%s:%d. Ctrl-C ends.", names, shown, port)
+        DrainingServer(_configure(options, state), state).run(sockets=[bound])
+
+
+def _load(options: ServeOptions, token: str | None) -> ServerState:
+    """Load the runs."""
     metrics = Metrics()
     runs = load_runs(
         options.runs,
@@ -76,7 +86,11 @@ def serve(options: ServeOptions) -> None:
         logs_requests=options.logs_requests,
     )
     _silence(state)
-    config = uvicorn.Config(
+    return state
+
+
+def _configure(options: ServeOptions, state: ServerState) -> uvicorn.Config:
+    return uvicorn.Config(
         build_app(state),
         access_log=False,
         log_config=None,
@@ -90,10 +104,6 @@ def serve(options: ServeOptions) -> None:
         h11_max_incomplete_event_size=65_536,
         backlog=2_048,
     )
-    host, port = bound.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    logger.info("Serving %s at http://%s:%d. Ctrl-C ends.", ", ".join(runs.ready), shown, port)
-    DrainingServer(config, state).run(sockets=[bound])
 
 
 class DrainingServer(uvicorn.Server):
