@@ -43,6 +43,8 @@ class Job:
     """Computes the results; equal for all jobs with the same key."""
     watch: Watch | None = None
     """Called after each step of a search; only for a job with a key of its own."""
+    started: float = field(default_factory=time.perf_counter)
+    """Time at which it began to wait."""
     is_cancelled: bool = False
     num_taken: int = 0
     results: dict[int, Any] = field(default_factory=dict)
@@ -141,11 +143,15 @@ class Batcher:
         seconds = waiting / self._rate if self._rate else 1.0
         # A request that is larger than the queue is accepted by an idle run.
         if waiting and (waiting + num > self._max_waiting or seconds > self._max_seconds):
-            raise busy(
-                f"{waiting:,} sources are waiting for '{self._name}', which takes about "
-                f"{seconds:.0f} seconds. Try again later.",
-                min(60, max(1, round(seconds))),
-            )
+            raise self._busy()
+
+    def _busy(self) -> RequestError:
+        seconds = self.num_waiting / self._rate if self._rate else 1.0
+        return busy(
+            f"{self.num_waiting:,} sources are waiting for '{self._name}', which takes about "
+            f"{seconds:.0f} seconds. Try again later.",
+            min(60, max(1, round(seconds))),
+        )
 
     def _start(self) -> None:
         """Start the thread, also after it has died."""
@@ -170,6 +176,7 @@ class Batcher:
         does not keep one with a single source waiting.
         """
         with self._changed:
+            self._refuse_late()
             while not self._jobs:  # all may have been cancelled during the window
                 if self._is_closing:
                     return []
@@ -186,6 +193,15 @@ class Batcher:
             self._jobs = deque(job for job in self._jobs if job.is_waiting)
             self.num_waiting -= len(batch)
             return batch
+
+    def _refuse_late(self) -> None:
+        """Refuse the jobs that have waited too long, since batches took longer than expected."""
+        latest = time.perf_counter() - self._max_seconds
+        while self._jobs and not self._jobs[0].num_taken and self._jobs[0].started < latest:
+            job = self._jobs.popleft()
+            job.results = dict.fromkeys(range(len(job.items)), self._busy())
+            self.num_waiting -= len(job.items)
+            self._complete({job})
 
     def _is_full(self) -> bool:
         return self.num_waiting >= self._max_batch or self._is_closing

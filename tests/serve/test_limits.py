@@ -141,6 +141,28 @@ def test_a_cancelled_request_leaves_the_queue_and_its_batch():
     assert computed == [1, 5, 6]
 
 
+def test_jobs_that_have_waited_too_long_are_refused():
+    release = threading.Event()
+
+    def compute(items):
+        release.wait(5)
+        return items
+
+    async def run():
+        batcher = Batcher("a", max_batch=1, max_waiting=4, max_seconds=0.05)
+        jobs = [Job("key", [number], compute) for number in range(2)]
+        tasks = [asyncio.ensure_future(batcher.submit(job)) for job in jobs]
+        await asyncio.sleep(0.1)
+        release.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert batcher.num_waiting == 0
+        return found
+
+    first, second = asyncio.run(run())
+    assert first == [0]
+    assert (second.status, second.headers["Retry-After"]) == (429, "1")
+
+
 def test_items_of_large_requests_take_turns():
     batches = []
 
