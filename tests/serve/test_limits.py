@@ -164,7 +164,7 @@ def test_jobs_that_have_waited_too_long_are_refused():
 
 
 def test_items_of_large_requests_take_turns():
-    batches = []
+    batches, release = [], threading.Event()
 
     def compute(items):
         batches.append(items)
@@ -172,13 +172,20 @@ def test_items_of_large_requests_take_turns():
 
     async def run():
         batcher = Batcher("a", max_batch=4, max_waiting=100)
-        jobs = [Job("key", list(range(start, start + num)), compute) for start, num in SIZES]
-        return await asyncio.gather(*map(batcher.submit, jobs))
+        first = asyncio.ensure_future(
+            batcher.submit(Job("other", [0], lambda _: [release.wait(5)]))
+        )
+        await asyncio.sleep(0.05)
+        sizes = ((0, 6), (10, 1), (20, 3))
+        jobs = [Job("key", list(range(start, start + num)), compute) for start, num in sizes]
+        others = [asyncio.ensure_future(batcher.submit(job)) for job in jobs]
+        await asyncio.sleep(0.05)
+        release.set()
+        assert await first == [True]
+        return await asyncio.gather(*others)
 
-    SIZES = ((0, 6), (10, 1), (20, 3))  # noqa: N806
-    assert asyncio.run(run()) == [list(range(start, start + num)) for start, num in SIZES]
-    assert sorted(map(len, batches)) == [2, 4, 4]
-    assert {0, 10, 20} <= set(batches[0])
+    assert asyncio.run(run()) == [[0, 1, 2, 3, 4, 5], [10], [20, 21, 22]]
+    assert batches == [[0, 10, 20, 1], [2, 21, 3, 22], [4, 5]]
 
 
 def test_a_failing_item_fails_its_request_only():
