@@ -1,11 +1,13 @@
 """Tokens, hosts, origins, headers and logs."""
 
 import json
+import socket
 
 import pytest
 
 from regard.core.errors import ConfigError
 from regard.serve.security import check_host, read_token
+from regard.serve.server import _listen
 from regard.serve.state import Access
 
 TOKEN = "a-secret-of-some-length"
@@ -116,3 +118,9 @@ def test_logs_have_nothing_of_a_request(live):
         with urllib.request.urlopen(request) as reply:
             assert reply.status == 200
     assert "confidential" not in "".join(live.log)
+
+
+def test_parts_of_a_reply_are_sent_at_once():
+    # asyncio sets TCP_NODELAY only for sockets that name their protocol.
+    with _listen("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP
