@@ -142,8 +142,8 @@ class DrainingServer(uvicorn.Server):
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends each part of a reply at once (TCP_NODELAY). Otherwise the
-    # second part waits for the client's delayed acknowledgement of the first, 40 ms.
+    # With the protocol named, asyncio sends each part of a reply at once (TCP_NODELAY). Otherwise
+    # the second part waits for the client's delayed acknowledgement of the first, 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
