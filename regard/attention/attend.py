@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.attention import short
+from regard.attention import short, step
 from regard.attention.masks import causal_mask
 from regard.core.dropout import dropout as drop
 from regard.core.module import Module
@@ -115,6 +115,10 @@ def attend(
         )
         return context, None
     num_queries, num_keys = queries.shape[-2], keys.shape[-2]
+    is_plain = bias is None and not needs_weights and not dropout
+    if is_plain and not (is_causal and num_queries > 1):
+        if step.is_supported(queries, keys, values, mask=mask):
+            return step.step_attention(queries, keys, values, mask=mask), None
     is_square = num_queries == num_keys and mask is None and bias is None
     is_explicit = needs_weights or _is_fused_slower(queries, keys, dropout)
     if is_causal and num_queries > 1 and (is_explicit or not is_square):

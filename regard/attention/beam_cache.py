@@ -71,7 +71,11 @@ class BeamCache:
             device: Device of the mask and the positions.
             window: Number of positions that a token attends to, itself included; 0 = all.
         """
-        new = torch.arange(self.length, self.length + num_tokens, device=device).repeat(self.beams)
+        end = self.length + num_tokens
+        if num_tokens == 1:
+            new = torch.full((self.beams,), self.length, device=device)
+        else:
+            new = torch.arange(self.length, end, device=device).repeat(self.beams)
         positions = new if self.positions is None else torch.cat([self.positions, new])
         mask = None
         if self.beams > 1 or self.slots is not None or 0 < window < len(positions):
@@ -86,7 +90,7 @@ class BeamCache:
         return replace(
             self,
             caches=[cache.fork(positions) for cache in self.caches],
-            length=self.length + num_tokens,
+            length=end,
             mask=mask,
             slots=slots,
             positions=positions,
@@ -95,9 +99,10 @@ class BeamCache:
     def _mask(self, num_tokens: int, num_slots: int, device: torch.device) -> Tensor:
         """Return the mask (B, W·T, K) of a step."""
         num_new = self.beams * num_tokens
-        causal = torch.ones(num_tokens, num_tokens, dtype=torch.bool, device=device).tril()
-        same = torch.eye(self.beams, dtype=torch.bool, device=device)
-        new = causal if self.beams == 1 else torch.kron(same, causal)  # (W·T, W·T)
+        new = torch.eye(self.beams, dtype=torch.bool, device=device)  # (W·T, W·T)
+        if num_tokens > 1:
+            causal = torch.ones(num_tokens, num_tokens, dtype=torch.bool, device=device).tril()
+            new = torch.kron(new, causal)
         num_past = num_slots - num_new
         if not num_past:
             return new[None]

@@ -18,6 +18,10 @@ PositionKind = Literal[
 ]
 
 
+TABLE_LENGTH = 1024
+"""Maximum number of positions whose embeddings are stored for inference."""
+
+
 class Positions(Module):
     """Base class of position encodings. By itself it encodes no positions.
 
@@ -27,6 +31,9 @@ class Positions(Module):
         max_length: Maximum number of positions, for encodings that need a limit.
         is_causal: Whether queries attend to earlier positions only, so distances have one sign.
     """
+
+    _table: Tensor | None = None
+    """(L, D), the embeddings of the first positions, in models for inference."""
 
     def __init__(
         self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
@@ -46,6 +53,22 @@ class Positions(Module):
     def embed(self, positions: Tensor) -> Tensor | None:
         """Return the position embeddings (L, D) of `positions` (L,), or None."""
         return None
+
+    def embed_range(self, first: int, end: int, device: torch.device) -> Tensor | None:
+        """Return the embeddings of the positions from `first` to `end`, exclusive, (L, D)."""
+        if self._table is not None and end <= len(self._table):
+            return self._table[first:end]
+        return self.embed(torch.arange(first, end, device=device))
+
+    def tabulate(self, like: Tensor) -> None:
+        """Store the embeddings of the first positions, for inference.
+
+        Args:
+            like: A tensor of their device and dtype.
+        """
+        num = min(self.max_length or TABLE_LENGTH, TABLE_LENGTH)
+        table = self.embed(torch.arange(num, device=like.device))
+        self._table = None if table is None else table.to(like.dtype)
 
     def check_length(self, length: int) -> None:
         """Raise `ConfigError` if there is a limit and a text of `length` tokens exceeds it."""

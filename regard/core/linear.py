@@ -126,10 +126,15 @@ def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
 
 
 Product: TypeAlias = Callable[[Tensor], Tensor]
-"""Linear map of float32 inputs (..., D) to float32 outputs (..., E)."""
+"""Linear map of inputs (..., D) to outputs (..., E) of the same dtype."""
 
 MIN_PACKED = 1 << 20
 """Elements of a float32 weight from which oneDNN's layout saves more than its call costs."""
+
+
+def plain_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """Return torch's product, in the dtype of the weight."""
+    return lambda inputs: torch_linear(inputs, weight, bias)
 
 
 def fp32_product(weight: Tensor, bias: Tensor | None) -> Product:
@@ -148,6 +153,10 @@ def bf16_product(weight: Tensor, bias: Tensor | None) -> Product:
         return lambda inputs: torch_linear(inputs.bfloat16(), half, half_bias).float()
     packed = torch.ops.mkldnn._reorder_linear_weight(half)
     return lambda inputs: _multiply(inputs.bfloat16(), packed, half_bias).float()
+
+
+ZERO_POINT = 128
+"""Quantised value of zero."""
 
 
 class Int8Product:
@@ -170,9 +179,10 @@ class Int8Product:
         rows = inputs.reshape(-1, inputs.shape[-1])
         scales = _scales(rows)
         outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
-            (rows / scales).round_().to(torch.int8),
+            # Unsigned, with 128 for zero: signed inputs have fast code on few processors only.
+            (rows / scales).round_().add_(ZERO_POINT).to(torch.uint8),
             1.0,
-            0,
+            ZERO_POINT,
             self.packed,
             self.scales,
             self.zeros,

@@ -1,13 +1,15 @@
 """Files that someone else may have written: regular files of limited size, strict JSON, types."""
 
 import json
+import math
 import os
 import stat
+import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from regard.core.errors import CheckpointError
 
@@ -42,6 +44,18 @@ TYPE_NAMES = {
     str: "a string",
 }
 """Types of JSON in messages."""
+
+Finite = NewType("Finite", float)
+"""A number that is neither NaN nor infinite, as a type for `check_record`."""
+
+Texts = NewType("Texts", list[str])
+"""One or more strings, as a type for `check_record`."""
+
+_CONDITIONS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    Finite: ("a finite number", math.isfinite),
+    Texts: ("a list of one or more strings", bool),
+}
+"""Types of values that fulfil a condition, with its name in messages."""
 
 
 def shown(value: Any) -> str:
@@ -174,8 +188,8 @@ def check_record(value: Any, kind: type[T], where: str) -> T:
 
     Args:
         value: The value of a JSON file.
-        kind: Such as `list[str]`. Keys that a `TypedDict` does not name may have any value; those
-            that a dataclass does not name are faults.
+        kind: Such as `list[str]`, `Finite` or `Texts`. Keys that a `TypedDict` does not name may
+            have any value; those that a dataclass does not name are faults.
         where: Name of the file in messages.
     """
     fault = _fault(value, kind, "")
@@ -193,16 +207,27 @@ def _fault(value: Any, kind: Any, path: str) -> str:
     if origin in (Union, types.UnionType):
         faults = [_fault(value, argument, path) for argument in arguments]
         return "" if "" in faults else faults[0]
+    if kind in _CONDITIONS:
+        what, is_fulfilled = _CONDITIONS[kind]
+        fault = _fault(value, kind.__supertype__, path)
+        return fault or ("" if is_fulfilled(value) else _must(path, what, value))
     if is_typeddict(kind) or is_dataclass(kind):
         return _fault_of_table(value, kind, path)
     if origin is tuple:
         return _fault_of_tuple(value, arguments, path)
-    plain = origin or kind
+    return _fault_of_builtin(value, kind, path)
+
+
+def _fault_of_builtin(value: Any, kind: Any, path: str) -> str:
+    """Return the first fault of a value of a built-in type, such as `int` or `list[str]`."""
+    plain, arguments = get_origin(kind) or kind, get_args(kind)
     if plain is type(None):
         return "" if value is None else _must(path, "null", value)
     allowed = (int, float) if plain is float else plain
     if not isinstance(value, allowed) or (isinstance(value, bool) and plain is not bool):
         return _must(path, TYPE_NAMES[plain], value)
+    if plain is float and abs(value) > sys.float_info.max and isinstance(value, int):
+        return _must(path, "a number within ±1.8e308", value)  # every calculation would overflow
     inner: Iterator[str] = iter(())
     if isinstance(value, list) and arguments:
         inner = (_fault(item, arguments[0], f"{path}[{i}]") for i, item in enumerate(value))

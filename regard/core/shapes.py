@@ -15,6 +15,7 @@ LETTERS = {
     "N": "layers",
     "V": "vocabulary",
     "W": "beams",
+    "G": "groups of beams",
     "C": "channels",
     "Y": "image rows",
     "X": "image columns",

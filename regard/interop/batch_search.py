@@ -1,5 +1,6 @@
 """Predictors whose search runs in another library, one batch at a time."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
@@ -10,10 +11,12 @@ from regard.core.errors import ConfigError
 from regard.data.batch import Batch
 from regard.data.example import Example
 from regard.data.text.field import Text, as_text
+from regard.models.packing import SearchPrecision
 from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.batches import map_batches, predict_nonempty
+from regard.tasks.generation.lexical import LexicalOptions
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
@@ -33,6 +36,17 @@ class BatchSearchPredictor(Predictor, ABC):
                 f"'{task.recipe.task}'."
             )
         return cls(task.recipe, task.model, task.fields, device=task.device)
+
+    def with_packed_model(self, precision: SearchPrecision) -> Self:
+        """Return the same task: the library has its own weights."""
+        return copy.copy(self)
+
+    def with_lexical(self, options: LexicalOptions) -> Self:
+        """Raise `ConfigError`, since the library has no lexical control."""
+        raise ConfigError(
+            "Lexical control needs the search of this package, but another library searches. "
+            "Leave one of them out."
+        )
 
     @abstractmethod
     def search_batch(

@@ -1,5 +1,6 @@
 """Search engines of `regard predict` by name."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from regard.core.errors import ConfigError
@@ -17,18 +18,21 @@ ENGINES: dict[str, type[CTranslate2Predictor] | None] = {
 """Predictors by the name of their engine; None = the task itself."""
 
 
-def with_engine(task: Task[Any], name: str, *, is_reranked: bool, has_log_probs: bool) -> Task[Any]:
+def with_engine(
+    task: Task[Any], name: str, *, has_log_probs: bool, options: Mapping[str, object]
+) -> Task[Any]:
     """Return a task that searches with an engine.
 
     Args:
         task: The run.
         name: Name of the engine.
-        is_reranked: Whether another run reranks the predictions; other engines do not.
         has_log_probs: Whether log-probabilities are needed.
+        options: Values of options that only our own search has, by name.
     """
     kind = pick(ENGINES, name, "--engine")
     if kind is None:
         return task
-    if is_reranked:
-        raise ConfigError(f"`--engine {name}` has no `--rerank`. Leave one of them out.")
+    for option, value in options.items():
+        if value not in (None, False, "", []):
+            raise ConfigError(f"`--engine {name}` has no `{option}`. Leave one of them out.")
     return kind.of(task, has_token_log_probs=has_log_probs)

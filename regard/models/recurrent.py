@@ -342,16 +342,17 @@ class _WeightGradient(torch.autograd.Function):
 
 
 def vanilla_cell(
-    from_input: Tensor, from_hidden: Tensor, state: tuple[Tensor, ...]
+    from_input: Tensor, from_hidden: Tensor | None, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
-    """Compute h = tanh(W x + U h)."""
-    return ((from_input + from_hidden).tanh(),)
+    """Compute h = tanh(W x + U h), from both terms or their sum alone."""
+    return (_add(from_input, from_hidden).tanh(),)
 
 
 def gru_cell(
-    from_input: Tensor, from_hidden: Tensor, state: tuple[Tensor, ...]
+    from_input: Tensor, from_hidden: Tensor | None, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """Compute h of a GRU from W x and U h, (B, 3 D) each: reset gate, update gate, new state."""
+    assert from_hidden is not None
     hidden = state[0].to(from_input.dtype)
     if from_input.is_cuda:
         new_hidden, _ = torch.ops.aten._thnn_fused_gru_cell(from_input, from_hidden, hidden)
@@ -365,21 +366,28 @@ def gru_cell(
 
 
 def lstm_cell(
-    from_input: Tensor, from_hidden: Tensor, state: tuple[Tensor, ...]
+    from_input: Tensor, from_hidden: Tensor | None, state: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
-    """Compute h and c of an LSTM from W x and U h, (B, 4 D) each: gates i, f, g and o."""
+    """Compute h and c of an LSTM from W x and U h, (B, 4 D) each: gates i, f, g and o.
+
+    Both may be given as one sum.
+    """
     cell = state[1].to(from_input.dtype)
     if from_input.is_cuda:
         new_hidden, new_cell, _ = torch.ops.aten._thnn_fused_lstm_cell(
             from_input, from_hidden, cell
         )
         return new_hidden, new_cell
-    i, f, g, o = (from_input + from_hidden).chunk(4, dim=1)
+    i, f, g, o = _add(from_input, from_hidden).chunk(4, dim=1)
     new = torch.addcmul(f.sigmoid() * cell, i.sigmoid(), g.tanh())
     return o.sigmoid() * new.tanh(), new
 
 
-CELLS: dict[Cell, Callable[[Tensor, Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]] = {
+def _add(from_input: Tensor, from_hidden: Tensor | None) -> Tensor:
+    return from_input if from_hidden is None else from_input + from_hidden
+
+
+CELLS: dict[Cell, Callable[[Tensor, Tensor | None, tuple[Tensor, ...]], tuple[Tensor, ...]]] = {
     "vanilla": vanilla_cell,
     "gru": gru_cell,
     "lstm": lstm_cell,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention.beam_cache import BeamCache
@@ -98,7 +97,7 @@ def add_positions(embedded: Tensor, positions: Positions, *, first: int = 0) -> 
     """Add position embeddings to (B, L, D); the first position is `first`."""
     end = first + embedded.shape[1]
     positions.check_length(end)
-    embeddings = positions.embed(torch.arange(first, end, device=embedded.device))
+    embeddings = positions.embed_range(first, end, embedded.device)
     return embedded if embeddings is None else embedded + embeddings.to(embedded.dtype)
 
 

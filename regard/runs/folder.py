@@ -26,6 +26,8 @@ from regard.core.files import read_json_lines, read_record, write_json
 from regard.core.records import (
     MAX_JSON,
     MAX_JSON_LINES,
+    Finite,
+    Texts,
     check_record,
     check_run_file,
     listed,
@@ -37,7 +39,7 @@ from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.provenance import command_line
 from regard.tasks.base import Task
-from regard.tasks.evaluation import EvaluationRecord
+from regard.tasks.evaluation import EvaluationRecord, check_groups
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import (
@@ -94,15 +96,15 @@ class _Config(TypedDict):
 class _Row(TypedDict):
     """Row of the test set."""
 
-    source: str | list[str]
-    target: str | list[str]
+    source: str | Texts
+    target: str | Texts
     alignment: NotRequired[list[tuple[int, int]] | None]
     tags: NotRequired[list[str]]
 
 
 class _Training(TypedDict):
-    seconds: float
-    tokens_per_second: float
+    seconds: Finite
+    tokens_per_second: Finite
 
 
 class _Metrics(TypedDict):
@@ -269,6 +271,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def read_metrics(folder: Path) -> dict[str, Any]:
     """Read provenance, training cost and scores of a finished run."""
     metrics: Any = read_record(folder / METRICS, _Metrics)
+    check_groups(metrics["test"], str(folder / METRICS))
     return dict(metrics)
 
 

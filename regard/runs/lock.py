@@ -20,6 +20,9 @@ if sys.platform != "win32":
 
 LOCK = ".lock"
 
+MAX_WAIT = 2.0
+"""Maximum time to wait for the name of a process that has just locked a folder, in seconds."""
+
 
 class FolderLock:
     """Exclusive use of a run folder, as a context.
@@ -84,7 +87,7 @@ class FolderLock:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = _describe_owner(os.read(self._handle, 1000))
+            owner = self._wait_for_owner()
             os.close(self._handle)
             raise ConfigError(
                 f"{self._folder} is in use by another training{owner}. Wait until it ends, stop "
@@ -95,6 +98,17 @@ class FolderLock:
                 "The file system of %s has no locks. Do not start a second training there.",
                 self._folder,
             )
+
+    def _wait_for_owner(self) -> str:
+        """Return the process that has locked the file; empty if it does not write its name."""
+        deadline = time.monotonic() + MAX_WAIT
+        while True:
+            # A process locks the file before it writes to it.
+            os.lseek(self._handle, 0, os.SEEK_SET)
+            owner = _describe_owner(os.read(self._handle, 1000))
+            if owner or time.monotonic() > deadline:
+                return owner
+            time.sleep(0.01)
 
     def _is_held(self) -> bool:
         """Return whether the locked file is still the one in the folder."""
@@ -139,4 +153,4 @@ def _describe_owner(content: bytes) -> str:
         owner = json.loads(content)
         return f" (process {owner['pid']} on {owner['host']} since {owner['since']})"
     except (ValueError, TypeError, KeyError):
-        return ""  # just locked, and not written yet
+        return ""  # not written yet, or not completely

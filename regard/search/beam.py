@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.models.interfaces import reorder, select_sentences
-from regard.search.candidates import Candidates, build_candidates, distinct
+from regard.models.interfaces import State, reorder, select_sentences
+from regard.search.backtracking import Step, find_best, read_best
+from regard.search.candidates import build_candidates
+from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.greedy import find_active, should_check
 from regard.search.hypothesis import Hypothesis
-from regard.search.length_penalty import length_scale
-from regard.search.scorer import Scorer
+from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.settings import SearchConfig
 from regard.search.stopping import Stopping
 from regard.search.tree import current_recorder
@@ -52,177 +52,111 @@ def beam_search(
             f"`nbest` must be at most the number of beams ({config.beams}), but is {num_best}. "
             "Ask for more beams."
         )
-    beams, limits = config.beams, max_lengths.to(scorer.device)
-    candidates = build_candidates(config, end=end)
-    stopping = Stopping(config, limits, num_best=num_best)
-    watch = current_watch()
-    if recorder := current_recorder():
+    recorder, watch = current_recorder(), current_watch()
+    if recorder:
         recorder.start()
-    # Start with one hypothesis per group: equal beams would give equal results.
-    totals = torch.full((scorer.batch, beams), -torch.inf, device=scorer.device)
-    totals[:, :: beams // config.groups] = 0.0
-    tokens = torch.full((scorer.batch * beams,), start, device=scorer.device)
-    num_steps = int(max_lengths.max())
-    state = scorer.start(beams, num_steps)
-    steps: list[_Step] = []
-    sentences = torch.arange(scorer.batch, device=scorer.device)
-    for index in range(num_steps):
-        log_probs, state = scorer.step(tokens, state)
-        is_last = limits <= index + 1
-        step = _Step.choose(totals, log_probs, candidates=candidates, is_last=is_last, end=end)
-        steps.append(replace(step, sentences=sentences))
-        if recorder:
-            recorder.add(step)
-        if watch:
-            watch(partial(_read_best, steps))
-        totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
-        is_done = stopping.update(step.finished_totals(), totals, length=index + 1)  # (B,)
-        totals = totals.masked_fill(is_done[:, None], -torch.inf)
-        tokens = step.select(step.tokens).flatten()
-        active = find_active(is_done, scorer) if should_check(index, scorer.device) else None
-        if active is not None and not len(active):
-            break
-        state = reorder(state, step.rows())
-        if active is not None and not recorder:
-            state = select_sentences(state, active, beams=beams)
-            totals, limits, sentences = (part[active] for part in (totals, limits, sentences))
-            tokens = tokens.view(-1, beams)[active].flatten()
-            stopping.select(active)
-    return _find_best(steps, scorer.batch, config=config, num_best=num_best)
+    with search_steps(scorer, max_lengths, (beam_search, config, num_best, start, end)) as steps:
+        search = _BeamSearch(steps, config, num_best=num_best, start=start, end=end)
+        found, beams = [], None
+        sentences = torch.arange(steps.scorer.batch, device=scorer.device)
+        for index in range(steps.num_steps):
+            beams, step = steps.run(index, partial(search.step, index, beams))
+            found.append(replace(step, sentences=sentences))
+            if recorder:
+                recorder.add(step)
+            if watch:
+                watch(partial(read_best, found))
+            if not should_check(index, scorer.device):
+                continue
+            active = find_active(beams.is_done, can_leave=search.can_leave and not recorder)
+            if active is not None and not len(active):
+                break
+            if active is not None:
+                beams, sentences = beams.select(active), sentences[active]
+        best = find_best(found, steps.scorer.batch, config=config, num_best=num_best)
+    return best[: scorer.batch]
 
 
 @dataclass(frozen=True)
-class _Step:
-    """The 2W candidates of each sentence at one step."""
+class _Beams:
+    """The beams of each sentence between two steps."""
 
-    totals: Tensor  # (B, 2W) log-probability of the hypothesis
-    log_probs: Tensor  # (B, 2W) log-probability of its last token
-    tokens: Tensor  # (B, 2W) its last token
-    parents: Tensor  # (B, 2W) the beam it continues
-    is_end: Tensor  # (B, 2W) whether it has ended
-    is_finished: Tensor  # (B, W) whether it has ended among the W most likely: a result
-    kept: Tensor  # (B, W) indices of the continuations that become the next beams
-    sentences: Tensor | None = None  # (B,) the sentence of each row
+    state: State
+    tokens: Tensor  # (B·W,) the last token of each beam
+    totals: Tensor  # (B, W) log-probability of each beam; -inf = no hypothesis
+    limits: Tensor  # (B,) maximum number of tokens of each sentence
+    stopping: Stopping
+    is_done: Tensor  # (B,) whether the search of a sentence has ended
 
-    @classmethod
-    def choose(
-        cls,
-        totals: Tensor,
-        log_probs: Tensor,
-        *,
-        candidates: Candidates,
-        is_last: Tensor,
-        end: int,
-    ) -> "_Step":
-        """Select continuations of the beams.
-
-        Args:
-            totals: (B, W) log-probability of each beam; -inf = no hypothesis.
-            log_probs: (B·W, V) log-probabilities of the next token.
-            candidates: Choice of the continuations.
-            is_last: (B,) whether the sentence reaches its maximum length with this token.
-            end: The end token.
-        """
-        batch, beams = totals.shape
-        vocab = log_probs.shape[-1]
-        best, indices = candidates.choose(totals, log_probs)  # (B, 2W)
-        tokens = indices % vocab
-        is_end = (tokens == end) | is_last[:, None]
-        return cls(
-            totals=best,
-            log_probs=log_probs.view(batch, -1).gather(1, indices),
-            tokens=tokens,
-            parents=indices // vocab,
-            is_end=is_end,
-            is_finished=is_end[:, :beams] & best[:, :beams].isfinite(),
-            kept=candidates.keep(is_end),
+    def select(self, sentences: Tensor) -> "_Beams":
+        """Return the beams of some sentences, (B,)."""
+        beams = self.totals.shape[1]
+        return _Beams(
+            state=select_sentences(self.state, sentences, beams=beams),
+            tokens=self.tokens.view(-1, beams)[sentences].flatten(),
+            totals=self.totals[sentences],
+            limits=self.limits[sentences],
+            stopping=self.stopping.select(sentences),
+            is_done=self.is_done[sentences],
         )
 
-    def finished_totals(self) -> Tensor:
-        """Return the log-probabilities of the results, (B, W); -inf = none."""
-        beams = self.is_finished.shape[1]
-        return self.totals[:, :beams].masked_fill(~self.is_finished, -torch.inf)
 
-    def select(self, values: Tensor) -> Tensor:
-        """Select the values of the next beams, (B, 2W) → (B, W)."""
-        return values.gather(1, self.kept)
+class _BeamSearch:
+    """The steps of a beam search. Each computes from the one before, without waiting for a GPU.
 
-    def rows(self) -> Tensor:
-        """Return the row of the state that each next beam continues, (B·W,)."""
-        batch, beams = self.kept.shape
-        first = torch.arange(batch, device=self.kept.device)[:, None] * beams
-        return (self.select(self.parents) + first).flatten()
+    Args:
+        steps: The scorer and the maximum lengths.
+        config: The settings.
+        num_best: Number of hypotheses to return per sentence.
+        start: The start token.
+        end: The end token.
+    """
 
+    def __init__(
+        self, steps: Steps, config: SearchConfig, *, num_best: int, start: int, end: int
+    ) -> None:
+        self.can_leave = can_drop_sentences(steps.scorer) and not steps.is_captured
+        self._scorer, self._limits, self._capacity = steps.scorer, steps.limits, steps.capacity
+        self._config, self._num_best = config, num_best
+        self._start, self._end = start, end
+        self._candidates = build_candidates(config, end=end)
 
-def _read_best(steps: list[_Step]) -> tuple[int, ...]:
-    """Return the tokens of the most likely active hypothesis of the first sentence."""
-    last = steps[-1]
-    assert last.sentences is not None
-    (rows,) = (last.sentences == 0).nonzero(as_tuple=True)
-    if not len(rows):
-        return ()
-    candidate = int(last.kept[int(rows[0]), 0])
-    result = _Result(0.0, 0.0, len(steps) - 1, 0, candidate)
-    return _Paths(steps).hypothesis(result).tokens
+    def step(self, index: int, beams: _Beams | None) -> "tuple[_Beams, Step]":
+        """Return the beams after a step, and the candidates it chose from.
 
+        Args:
+            index: Index of the step.
+            beams: The beams before it; None = those of the start token.
+        """
+        beams = beams or self._begin()
+        log_probs, state = self._scorer.step(beams.tokens, beams.state)
+        is_last = beams.limits <= index + 1
+        step = Step.choose(
+            beams.totals, log_probs, candidates=self._candidates, is_last=is_last, end=self._end
+        )
+        totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
+        stopping, is_done = beams.stopping.update(step.finished, totals, length=index + 1)
+        next_beams = _Beams(
+            state=reorder(state, step.rows()),
+            tokens=step.select(step.tokens).flatten(),
+            totals=totals.masked_fill(is_done[:, None], -torch.inf),
+            limits=beams.limits,
+            stopping=stopping,
+            is_done=is_done,
+        )
+        return next_beams, step
 
-def _find_best(
-    steps: list[_Step], batch: int, *, config: SearchConfig, num_best: int
-) -> list[list[Hypothesis]]:
-    """Return the best results of each sentence, best first."""
-    found: list[list[_Result]] = [[] for _ in range(batch)]
-    for last, step in enumerate(steps):
-        assert step.sentences is not None
-        sentences, totals = step.sentences.tolist(), step.totals.tolist()
-        scale = length_scale(float(last + 1), config)
-        for row, candidate in step.is_finished.nonzero().tolist():
-            total = totals[row][candidate]
-            found[sentences[row]].append(
-                _Result(total / scale, total, last, sentences[row], candidate)
-            )
-    paths = _Paths(steps)
-    best = []
-    for results in found:
-        # The sort is stable: of equal values the first wins, so one beam equals greedy search.
-        ranked = sorted(results, key=lambda result: -result.value)
-        if config.groups == 1:
-            best.append([paths.hypothesis(result) for result in ranked[:num_best]])
-        else:
-            best.append(distinct(paths.hypothesis(result) for result in ranked)[:num_best])
-    return best
-
-
-class _Result(NamedTuple):
-    """A hypothesis that has ended."""
-
-    value: float  # by which hypotheses are ranked
-    total: float  # its log-probability
-    last: int  # its last step
-    sentence: int
-    candidate: int  # its index among the candidates of the last step
-
-
-class _Paths:
-    """Paths from the results of a search back to the start token."""
-
-    def __init__(self, steps: list[_Step]) -> None:
-        names = ("log_probs", "tokens", "parents", "kept")
-        self._steps = [{name: getattr(step, name).tolist() for name in names} for step in steps]
-        # The row of a sentence changes when others leave the batch.
-        self._rows = [
-            {sentence: row for row, sentence in enumerate(step.sentences.tolist())}
-            for step in steps
-            if step.sentences is not None
-        ]
-
-    def hypothesis(self, result: "_Result") -> Hypothesis:
-        """Return the hypothesis of a result."""
-        tokens, log_probs, current = [], [], result.candidate
-        for index in range(result.last, -1, -1):
-            step, row = self._steps[index], self._rows[index][result.sentence]
-            tokens.append(step["tokens"][row][current])
-            log_probs.append(step["log_probs"][row][current])
-            if index:
-                before = self._steps[index - 1]["kept"][self._rows[index - 1][result.sentence]]
-                current = before[step["parents"][row][current]]
-        return Hypothesis(tuple(tokens[::-1]), result.total, tuple(log_probs[::-1]), result.value)
+    def _begin(self) -> _Beams:
+        """Return the beams of the start token: one hypothesis per group."""
+        config, limits = self._config, self._limits
+        # Equal beams would give equal results.
+        totals = torch.full((len(limits), config.beams), -torch.inf, device=limits.device)
+        totals[:, :: config.beams // config.groups] = 0.0
+        return _Beams(
+            state=self._scorer.start(config.beams, self._capacity),
+            tokens=torch.full((totals.numel(),), self._start, device=limits.device),
+            totals=totals,
+            limits=limits,
+            stopping=Stopping.start(config, limits, num_best=self._num_best),
+            is_done=limits < 1,
+        )

@@ -1,13 +1,15 @@
 """Greedy search, and the generation loop that sampling shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from regard.models.interfaces import select_sentences
+from regard.models.interfaces import State, select_sentences
+from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.watching import current_watch
@@ -54,53 +56,90 @@ def generate(
     Returns:
         All hypotheses, grouped by sentence.
     """
-    num_steps = int(max_lengths.max())
-    state = scorer.start(width, num_steps)
-    max_lengths = max_lengths.repeat_interleave(width)  # (B·W,)
-    limits = max_lengths.to(scorer.device)
-    rows = torch.arange(len(limits), device=scorer.device)
-    all_tokens = torch.full((len(rows), num_steps), end, device=scorer.device)
-    all_values = torch.zeros(len(rows), num_steps, device=scorer.device)
-    tokens = torch.full_like(rows, start)
-    is_done = limits < 1
-    watch = current_watch()
-    for step in range(num_steps):
-        log_probs, state = scorer.step(tokens, state)
-        values, tokens = choose(log_probs, step, rows)  # (N,)
-        all_tokens[rows, step] = tokens
-        all_values[rows, step] = values.to(all_values.dtype)
-        if watch:
-            watch(partial(_read_first, all_tokens, step + 1))
-        is_done = is_done | (tokens == end) | (limits <= step + 1)
-        if not should_check(step, scorer.device):
-            continue
-        sentences = find_active(is_done.view(-1, width).all(1), scorer)
-        if sentences is None:
-            continue
-        if not len(sentences):
-            break
-        state = select_sentences(state, sentences, beams=width)
-        kept = (sentences[:, None] * width + torch.arange(width, device=rows.device)).flatten()
-        rows, tokens, limits, is_done = (part[kept] for part in (rows, tokens, limits, is_done))
-    return _collect(all_tokens, all_values, end=end, max_lengths=max_lengths)
+    # Samples depend on the sentences, so their steps are not captured.
+    key = (greedy, start, end, width) if choose is _choose_likeliest else None
+    with search_steps(scorer, max_lengths, key) as steps:
+        can_leave = can_drop_sentences(steps.scorer) and not steps.is_captured
+
+        def step(index: int, rows: _Rows | None) -> _Rows:
+            rows = rows or _begin(steps, start=start, width=width)
+            log_probs, state = steps.scorer.step(rows.tokens, rows.state)
+            values, tokens = choose(log_probs, index, rows.numbers)  # (N,)
+            is_done = rows.is_done | (tokens == end) | (rows.limits <= index + 1)
+            return replace(rows, state=state, tokens=tokens, values=values, is_done=is_done)
+
+        rows, found, watch = None, [], current_watch()
+        for index in range(steps.num_steps):
+            rows = steps.run(index, partial(step, index, rows))
+            found.append((rows.numbers, rows.tokens, rows.values))
+            if watch:
+                watch(partial(_read_first, found))
+            if not should_check(index, scorer.device):
+                continue
+            active = find_active(rows.is_done.view(-1, width).all(1), can_leave=can_leave)
+            if active is not None and not len(active):
+                break
+            if active is not None:
+                rows = rows.select(active, width)
+        num_rows = steps.scorer.batch * width
+        lengths = max_lengths.repeat_interleave(width).tolist()
+        return _collect(found, num_rows, end=end, max_lengths=lengths)
 
 
-def _read_first(tokens: Tensor, length: int) -> tuple[int, ...]:
-    return tuple(tokens[0, :length].tolist())
+def _read_first(found: Sequence[tuple[Tensor, Tensor, Tensor]]) -> tuple[int, ...]:
+    """Return the tokens of the first hypothesis, from the results of all steps."""
+    return tuple(int(tokens[0]) for numbers, tokens, _ in found if not numbers[0])
 
 
-def find_active(is_done: Tensor, scorer: Scorer) -> Tensor | None:
+@dataclass(frozen=True)
+class _Rows:
+    """The hypotheses of all sentences between two steps."""
+
+    state: State
+    tokens: Tensor  # (N,) the last token of each hypothesis
+    values: Tensor  # (N,) its log-probability
+    limits: Tensor  # (N,) maximum number of tokens
+    is_done: Tensor  # (N,) whether the hypothesis has ended
+    numbers: Tensor  # (N,) index of the hypothesis among those of the whole batch
+
+    def select(self, sentences: Tensor, width: int) -> "_Rows":
+        """Return the hypotheses of some sentences, (B,)."""
+        kept = (sentences[:, None] * width + torch.arange(width, device=sentences.device)).flatten()
+        return _Rows(
+            state=select_sentences(self.state, sentences, beams=width),
+            tokens=self.tokens[kept],
+            values=self.values[kept],
+            limits=self.limits[kept],
+            is_done=self.is_done[kept],
+            numbers=self.numbers[kept],
+        )
+
+
+def _begin(steps: Steps, *, start: int, width: int) -> _Rows:
+    """Return the hypotheses of the start token."""
+    limits = steps.limits.repeat_interleave(width)  # (B·W,)
+    return _Rows(
+        state=steps.scorer.start(width, steps.capacity),
+        tokens=torch.full_like(limits, start),
+        values=torch.zeros(len(limits), device=limits.device),
+        limits=limits,
+        is_done=limits < 1,
+        numbers=torch.arange(len(limits), device=limits.device),
+    )
+
+
+def find_active(is_done: Tensor, *, can_leave: bool) -> Tensor | None:
     """Return the sentences to continue with, none if all are done; None = no change.
 
     Sentences that are done leave the batch when they are many.
 
     Args:
         is_done: (B,) whether the search of a sentence has ended.
-        scorer: The scorer; some cannot go on without a part of the sentences.
+        can_leave: Whether search can go on with a part of the sentences.
     """
     num_done = int(is_done.sum())
-    can_leave = num_done >= MIN_DONE_SHARE * len(is_done) and can_drop_sentences(scorer)
-    if not num_done or not (can_leave or num_done == len(is_done)):
+    is_worthwhile = can_leave and num_done >= MIN_DONE_SHARE * len(is_done)
+    if not num_done or not (is_worthwhile or num_done == len(is_done)):
         return None
     return (~is_done).nonzero().squeeze(1)
 
@@ -115,11 +154,33 @@ def _choose_likeliest(log_probs: Tensor, step: int, rows: Tensor) -> tuple[Tenso
     return values, tokens
 
 
-def _collect(tokens: Tensor, values: Tensor, *, end: int, max_lengths: Tensor) -> list[Hypothesis]:
-    """Return the hypotheses of tokens and log-probabilities (B·W, T)."""
-    rows, log_probs = tokens.tolist(), values.tolist()
+def _collect(
+    found: Sequence[tuple[Tensor, Tensor, Tensor]],
+    num_rows: int,
+    *,
+    end: int,
+    max_lengths: Sequence[int],
+) -> list[Hypothesis]:
+    """Return the hypotheses.
+
+    Args:
+        found: Numbers, tokens and log-probabilities (N,) of each step.
+        num_rows: Number of hypotheses, with those of padding.
+        end: The end token.
+        max_lengths: Maximum number of tokens of each hypothesis.
+    """
+    if not found:
+        return [Hypothesis((), 0.0, (), 0.0)] * len(max_lengths)
+    device = found[0][0].device
+    all_tokens = torch.full((len(found), num_rows), end, device=device)
+    all_values = torch.zeros(len(found), num_rows, device=device)
+    for index, (numbers, tokens, values) in enumerate(found):
+        all_tokens[index, numbers] = tokens
+        all_values[index, numbers] = values.to(all_values.dtype)
+    num_real = len(max_lengths)
+    rows, log_probs = (part.T[:num_real].tolist() for part in (all_tokens, all_values))
     hypotheses = []
-    for row, steps, limit in zip(rows, log_probs, max_lengths.tolist(), strict=True):
+    for row, steps, limit in zip(rows, log_probs, max_lengths, strict=True):
         length = min(row.index(end) + 1 if end in row else len(row), limit)
         total = sum(steps[:length])
         hypotheses.append(Hypothesis(tuple(row[:length]), total, tuple(steps[:length]), total))

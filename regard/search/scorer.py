@@ -1,8 +1,7 @@
 """Scorers of next tokens: the interface between search and models."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -37,8 +36,8 @@ class Scorer(Protocol):
 def can_drop_sentences(scorer: Scorer) -> bool:
     """Return whether search may go on with a part of the sentences.
 
-    It may if all tensors per sentence are in the state, which the scorer tells by its attribute
-    `has_whole_state`.
+    It may if all tensors per sentence are in the state: the attribute `has_whole_state` of the
+    scorer is then true.
     """
     return bool(getattr(scorer, "has_whole_state", False))
 
@@ -62,16 +61,26 @@ class ModelScorer:
         *,
         banned: tuple[int, ...],
     ) -> None:
-        start: Callable[..., State] = model.start
+        self.source = source
+        self.banned = banned
         self.batch = len(source.states) if isinstance(source, Memory) else source
         self.device = next(model.parameters()).device
-        self._start = partial(start, source)
-        self._step = model.step
-        self._banned = list(banned)
+        self._model = model
+        self._banned = torch.tensor(banned, dtype=torch.long, device=self.device)
+
+    @property
+    def step_graphs(self) -> Any:
+        """The `StepGraphs` of a model that is prepared for them, or None."""
+        return getattr(self._model, "step_graphs", None)
+
+    def with_source(self, memory: Memory) -> "ModelScorer":
+        """Return the scorer of other sources."""
+        return ModelScorer(self._model, memory, banned=self.banned)
 
     def start(self, beams: int, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses per sentence."""
-        return self._start(beams=beams, max_length=max_length)
+        start: Callable[..., State] = self._model.start
+        return start(self.source, beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process one token per hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
@@ -80,7 +89,6 @@ class ModelScorer:
 
     def process(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T) in one pass and return log-probabilities (B·W, T, V)."""
-        logits, state = self._step(tokens, state)
-        log_probs = logits.float().log_softmax(-1)  # (B·W, T, V)
-        log_probs[..., self._banned] = -torch.inf
-        return log_probs, state
+        logits, state = self._model.step(tokens, state)
+        log_probs = logits.log_softmax(-1, dtype=torch.float32)  # (B·W, T, V)
+        return log_probs.index_fill_(-1, self._banned, -torch.inf), state

@@ -9,11 +9,11 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
 from regard.search.constraints import ConstrainedScorer, build_constraints
-from regard.search.dynamic_beam import dynamic_beam_search
 from regard.search.forced import stepwise_log_probs
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
-from regard.search.lexical import LexicalScorer
+from regard.search.lexical.constraints import LexicalScorer
+from regard.search.lexical.dynamic_beam import dynamic_beam_search
 from regard.search.mbr import rank_by_consensus
 from regard.search.sampling import sample
 from regard.search.scorer import Scorer

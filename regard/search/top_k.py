@@ -31,14 +31,18 @@ def top_continuations(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor
     num_blocks = maxima.shape[1]
     sums = (totals.flatten()[:, None] + maxima).view(batch, -1)  # (B, W·N)
     blocks = sums.topk(k, dim=1).indices  # (B, K)
-    rows, columns = blocks // num_blocks, blocks % num_blocks
-    tokens = columns[..., None] * BLOCK + torch.arange(BLOCK, device=blocks.device)
-    indices = (rows[..., None] * vocab + tokens.clamp(max=vocab - 1)).flatten(1)
-    values = log_probs.view(batch, -1).gather(1, indices) + totals.gather(
-        1, rows
-    ).repeat_interleave(BLOCK, dim=1)
-    values = values.masked_fill((tokens >= vocab).flatten(1), -torch.inf)
-    best, chosen = values.topk(k, dim=1)
+    rows = blocks // num_blocks
+    within = torch.arange(BLOCK, device=blocks.device)
+    by_beam = totals.gather(1, rows)[..., None]  # (B, K, 1)
+    if vocab % BLOCK == 0:
+        indices = (blocks[..., None] * BLOCK + within).flatten(1)  # (B, K·64)
+        values = log_probs.view(batch, -1).gather(1, indices).view(batch, k, BLOCK) + by_beam
+    else:
+        tokens = (blocks % num_blocks)[..., None] * BLOCK + within
+        indices = (rows[..., None] * vocab + tokens.clamp(max=vocab - 1)).flatten(1)
+        values = log_probs.view(batch, -1).gather(1, indices).view(batch, k, BLOCK) + by_beam
+        values = values.masked_fill(tokens >= vocab, -torch.inf)
+    best, chosen = values.flatten(1).topk(k, dim=1)
     return best, indices.gather(1, chosen)
 
 

@@ -8,8 +8,9 @@ from typing import Any, NotRequired, TypedDict
 import torch
 from torch import Tensor
 
-from regard.core.errors import DataError
+from regard.core.errors import CheckpointError, DataError
 from regard.core.progress import track
+from regard.core.records import check_record
 from regard.data.example import Example, require_examples
 from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
@@ -33,17 +34,39 @@ class _Edit(TypedDict):
     count: int
 
 
+class _Group(TypedDict):
+    """Group; its other values are scores."""
+
+    name: str
+    count: int
+
+
 class EvaluationRecord(TypedDict):
     """Plain values of an evaluation, as `to_dict` returns them."""
 
     scores: dict[str, _Result]
-    by_length: NotRequired[list[dict[str, str | float]]]
-    by_tag: NotRequired[list[dict[str, str | float]]]
-    by_unit: NotRequired[list[dict[str, str | float]]]
+    by_length: NotRequired[list[_Group]]
+    by_tag: NotRequired[list[_Group]]
+    by_unit: NotRequired[list[_Group]]
     edits: NotRequired[list[_Edit]]
     confusion: NotRequired[dict[str, dict[str, int]]]
     num_examples: int
     seconds: float
+
+
+def check_groups(values: dict[str, Any], where: str) -> None:
+    """Raise `CheckpointError` unless each group of an `EvaluationRecord` has scores.
+
+    Args:
+        values: The record, whose other types are checked.
+        where: Name of its file in messages.
+    """
+    for kind in ("by_length", "by_tag", "by_unit"):
+        for number, group in enumerate(values.get(kind, ())):
+            name = f"{where}: `{kind}[{number}]`"
+            scores = check_record(_scores(group), dict[str, float], name)
+            if not scores:
+                raise CheckpointError(f"{name} has no score. The file is damaged.")
 
 
 @dataclass(frozen=True)
@@ -169,7 +192,10 @@ def _read_group(values: dict[str, Any], results: dict[str, Result]) -> Group:
     """Return a group; its results have the names of the metrics on the whole test set."""
     scores = {
         key: Result(results[key].name if key in results else key, value, "")
-        for key, value in values.items()
-        if key not in ("name", "count")
+        for key, value in _scores(values).items()
     }
     return Group(values["name"], values["count"], scores)
+
+
+def _scores(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name not in ("name", "count")}

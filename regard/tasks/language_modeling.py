@@ -254,8 +254,9 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         self, sources: Sequence[str], search: SearchConfig
     ) -> Iterator[tuple[Sequence[int], Scorer]]:
         """Yield the index of each text and its scorer: texts are a part of predictions."""
+        model = self.with_packed_model(search.precision).model
         for row in range(len(sources)):
-            yield (row,), ModelScorer(self.model, 1, banned=self._banned)
+            yield (row,), ModelScorer(model, 1, banned=self._banned)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, after a line end."""

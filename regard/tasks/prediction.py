@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -103,19 +103,21 @@ class Prediction:
         return replace(self, alternatives=alternatives)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without the image."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        del values["image"]
-        if self.phrases is None:
-            del values["phrases"]
-        else:
+        """Return plain values for JSON, without the image and the token ids.
+
+        Phrases and alternatives are included only if they were asked for.
+        """
+        values: dict[str, Any] = {
+            "text": self.text,
+            "log_prob": self.log_prob,
+            "tokens": self.tokens,
+            "token_log_probs": self.token_log_probs,
+        }
+        if self.phrases is not None:
             values["phrases"] = [asdict(phrase) for phrase in self.phrases]
-        return values
-        """Return plain values for JSON, without the image and the token ids."""
-        names = ["text", "log_prob", "tokens", "token_log_probs"]
         if self.alternatives:
-            names.append("alternatives")
-        return {name: getattr(self, name) for name in names}
+            values["alternatives"] = self.alternatives
+        return values
 
 
 class CaptionedImage(NamedTuple):

@@ -16,7 +16,7 @@ def settings_classes():
     found = {}
     for module in pkgutil.walk_packages(regard.__path__, "regard."):
         # Kernels need Triton, which CPU builds of torch do not bring.
-        skipped = ("regard.cli", "regard.attention.kernels")
+        skipped = ("regard.cli", "regard.attention.kernels", "regard.models.kernels")
         if module.name.startswith(skipped) or module.name.endswith("__main__"):
             continue
         for name, value in vars(importlib.import_module(module.name)).items():

@@ -103,8 +103,10 @@ def test_show_plots_the_attention_of_all_runs(regard, folders, runs):
 
 
 def test_runs_of_other_data_are_refused(refused, folders, tiny_run):
-    message = refused("evaluate", f"{folders[0]},{tiny_run.folder}", "copy:200")
-    assert f"but {folders[0]} and {tiny_run.folder} have different source and target" in message
+    runs = f"{folders[0]},{tiny_run.folder}"
+    for arguments in (("evaluate", runs, "copy:200"), ("predict", runs, "a b")):
+        message = refused(*arguments)
+        assert f"but {folders[0]} and {tiny_run.folder} have different source and target" in message
 
 
 def test_missing_run_is_named(refused, folders):

@@ -355,11 +355,30 @@ def test_ctranslate2_predicts_the_same(regard, tiny_transformer_run, monkeypatch
 
 
 @pytest.mark.parametrize(
+    "name", ["groups=5", "coverage_penalty=0.2", "stopping=bound", "consensus=4", "precision=int8"]
+)
+def test_engine_refuses_settings_of_search_that_it_lacks(
+    refused, tiny_transformer_run, monkeypatch, tmp_path, name
+):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    arguments = ("predict", tiny_transformer_run.folder, "a b", "--engine", "ctranslate2")
+    message = refused(*arguments, "--beam", 5, f"search.{name}")
+    assert message.startswith(f"`--engine ctranslate2` needs `search.{name.partition('=')[0]}` ")
+
+
+@pytest.mark.parametrize(
     ("options", "part"),
     [
         (("--engine", "ctranslat2"), "Did you mean 'ctranslate2'?"),
         (("--engine", "ctranslate2"), "`model.encoder.kind` must be 'transformer', but is 'rnn'"),
         (("--engine", "ctranslate2", "--rerank", "RUN"), "has no `--rerank`"),
+        (("--engine", "ctranslate2", "--prefix", "a"), "has no `--prefix`"),
+        (("--engine", "ctranslate2", "--keep", "url"), "has no `--keep`"),
+        (("--engine", "ctranslate2", "--forbid", "a"), "has no `--forbid`"),
+        (("--engine", "ctranslate2", "--replace-unknown"), "has no `--replace-unknown`"),
+        (("--engine", "ctranslate2", "--json", "--alternatives", 2), "has no `--alternatives`"),
+        (("--engine", "ctranslate2", "--tree", "tree.json"), "has no `--tree`"),
     ],
 )
 def test_engine_refuses_what_it_lacks(refused, tiny_run, options, part):

@@ -19,6 +19,7 @@ from regard.core.files import read_json
 from regard.data.text.tables import NUM_INSPECTED
 from regard.runs.folder import load
 from regard.runs.prediction import output
+from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
 NUM = 24_000
@@ -127,6 +128,55 @@ def test_other_run_options_and_input_are_refused(
     lines.write_text("a b\n" + lines.read_text())
     assert "its first 4 sources differ" in refused("predict", tiny_run.folder, *rest)
     assert "or delete the file" in refused("predict", tiny_run.folder, *rest[:-1])
+
+
+def test_other_words_and_engines_are_refused(
+    regard, refused, tiny_run, lines, tmp_path, in_pairs, failing
+):
+    out, glossary = tmp_path / "out.txt", tmp_path / "terms.tsv"
+    glossary.write_text("a\te e\n", encoding="utf-8")
+    arguments = ("predict", tiny_run.folder, lines, "--out", out, "--json")
+    words = ("--glossary", glossary, "--keep", "[cd]", "--forbid", "b")
+    failing(3)
+    assert regard(*arguments, *words, "--alternatives", 2).code == 130
+    must = "`--resume` must be given with the options of the interrupted command, but"
+    for options, change in (
+        (("--alternatives", 3, *words), "`--alternatives` was 2 and is 3."),
+        (words, "`--alternatives` was 2 and is None."),
+        (("--alternatives", 2, *words[2:]), "`--glossary` was '"),
+        (("--alternatives", 2, *words, "--keep", "url"), "`--keep` was ['[cd]'] and is ["),
+        (("--alternatives", 2, *words[:4]), "`--forbid` was ['b'] and is []."),
+        (("--alternatives", 2, *words, "--replace-unknown"), "`--replace-unknown` was False and"),
+        (("--alternatives", 2, *words, "search.precision=bf16"), "`search.precision` was 'fp32'"),
+    ):
+        message = refused(*arguments, "--resume", *options)
+        assert message.startswith(f"{must} {change}")
+    glossary.write_text("a\tc c\n", encoding="utf-8")
+    message = refused(*arguments, "--resume", *words, "--alternatives", 2)
+    assert message.startswith(f"{must} `--glossary` was '")
+    glossary.write_text("\na\te e\n\n", encoding="utf-8")  # the same terms
+    assert regard(*arguments, "--resume", *words, "--alternatives", 2).code == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert all("phrases" in one for row in rows for one in row["predictions"] if row["source"])
+
+
+def test_predictions_are_not_continued_with_another_engine(
+    regard, refused, tiny_transformer_run, lines, tmp_path, in_pairs, monkeypatch
+):
+    pytest.importorskip("ctranslate2")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    arguments = ("predict", tiny_transformer_run.folder, lines, "--out", tmp_path / "out.txt")
+    predict, numbers = Predictor.predict, itertools.count(1)
+
+    def predict_or_stop(self, sources, **options):
+        if next(numbers) == 2:
+            signal.raise_signal(signal.SIGTERM)
+        return predict(self, sources, **options)
+
+    monkeypatch.setattr(Predictor, "predict", predict_or_stop)
+    assert regard(*arguments).code == 130
+    message = refused(*arguments, "--resume", "--engine", "ctranslate2")
+    assert "but `--engine` was 'regard' and is 'ctranslate2'." in message
 
 
 def test_images_and_several_processes_are_not_resumed(tmp_path):

@@ -95,7 +95,8 @@ def test_unknown_words_need_attention(refused, tiny_run_without_attention, sourc
     ("content", "message"),
     [
         (b"a\tb\nc\n", "line 2, must have two columns"),
-        (b"a\t\n", "line 1, must have a target term"),
+        (b"a\t\n", "line 1, must have a target term, but it is empty."),
+        (b"a\tb\n\td\n", "line 2, must have a source term, but it is empty."),
         (b"a\t\xff\n", "line 1, is not UTF-8"),
         (b"", "must have at least one term"),
         ("a\tb Ж\n".encode(), "'b Ж' is tokenised as 'b ⁇'"),
@@ -120,6 +121,9 @@ def test_missing_glossary_is_refused(refused, tiny_run, sources, tmp_path):
         (("--forbid", "e"), "'e e' contains 'e' (`forbid`)"),
         (("search.temperature=1",), "`search.temperature` must be 0"),
         (("search.consensus=4",), "`search.consensus` must be 0"),
+        (("search.consensus=4", "search.consensus_metric=chrf"), "`search.consensus` must be 0"),
+        (("search.groups=2",), "`search.groups` must be 1"),
+        (("search.coverage_penalty=0.2",), "`search.coverage_penalty` must be 0"),
     ],
 )
 def test_conflicts_are_refused(refused, tiny_run, sources, glossary, arguments, message):
@@ -132,3 +136,17 @@ def test_other_tasks_are_refused(refused, sorting_run, sources, monkeypatch):
         "`--glossary`, `--keep`, `--forbid` and `--replace-unknown` are for runs for the task "
         "'generation', an encoder–decoder, but this run is one for 'sorting'. Leave them out."
     )
+
+
+def test_refused_settings_do_not_need_a_source_with_terms(refused, tiny_run, tmp_path):
+    glossary = tmp_path / "other.tsv"
+    glossary.write_text("zz z\ta\n", encoding="utf-8")
+    message = refused("predict", tiny_run.folder, "a b", "--glossary", glossary, "search.groups=2")
+    assert message.startswith("`search.groups` must be 1 with required phrases")
+
+
+def test_beam_tree_needs_a_sentence_without_required_phrases(refused, tiny_run, glossary, tmp_path):
+    tree = tmp_path / "tree.json"
+    options = ("--glossary", glossary, "--tree", tree)
+    assert refused("predict", tiny_run.folder, "a b", *options).startswith("A beam tree must be of")
+    assert not tree.exists()

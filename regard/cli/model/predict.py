@@ -138,8 +138,21 @@ def predict(
         if engine != "regard":
             from regard.interop.engines import with_engine
 
-            has_log_probs = as_json or nbest > 1
-            task = with_engine(task, engine, is_reranked=bool(rerank), has_log_probs=has_log_probs)
+            task = with_engine(
+                task,
+                engine,
+                has_log_probs=as_json or nbest > 1,
+                options={
+                    "--rerank": rerank,
+                    "--prefix": prefix,
+                    "--glossary": glossary,
+                    "--keep": keep,
+                    "--forbid": forbid,
+                    "--replace-unknown": replace_unknown,
+                    "--alternatives": alternatives,
+                    "--tree": tree,
+                },
+            )
         has_images = isinstance(task, GeneratesImages)
         if resume:
             check_resumed(out, has_images=has_images, num_processes=processes.num)
@@ -193,7 +206,8 @@ def predict(
                 print_predictions(predict_groups(texts), print_results)
                 return
             settings = describe_settings(pipeline, filter(None, (run, rerank)))
-            output = PartialOutput(out_file, {**settings, "--json": as_json}, is_resumed=resume)
+            settings |= {"--json": as_json, "--engine": engine}
+            output = PartialOutput(out_file, settings, is_resumed=resume)
             write_predictions(predict_groups, texts, output=output, print_results=print_results)
         print(out)
 

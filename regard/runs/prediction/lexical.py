@@ -1,5 +1,7 @@
 """Lexical control of predictions from the command line: glossaries, forbidden and unknown words."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from regard.core.errors import ConfigError
 from regard.tasks.base import Task
 from regard.tasks.generation.lexical import LexicalOptions
 from regard.tasks.generation.task import Predictor
-from regard.tasks.generation.term_matching import read_glossary
+from regard.tasks.generation.term_matching import Glossary, read_glossary
 
 
 def read_lexical_options(
@@ -34,6 +36,21 @@ def read_lexical_options(
         forbid=tuple(forbid),
         replace_unknown=replace_unknown,
     )
+
+
+def describe_lexical(options: LexicalOptions) -> dict[str, Any]:
+    """Return command-line options of lexical control by name; of a glossary, a checksum."""
+    glossary = options.glossary
+    terms = glossary.terms if isinstance(glossary, Glossary) else glossary
+    checksum = None
+    if terms is not None:
+        checksum = hashlib.sha256(json.dumps(sorted(terms.items())).encode()).hexdigest()[:12]
+    return {
+        "--glossary": checksum,
+        "--keep": [*options.keep],
+        "--forbid": [*options.forbid],
+        "--replace-unknown": options.replace_unknown,
+    }
 
 
 def control_words(task: Task[Any], options: LexicalOptions) -> Task[Any]:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,9 @@ from regard.core.progress import counting
 from regard.core.records import find_special_kind
 from regard.runs.ensemble import split_folders
 from regard.runs.folder import CONFIG, RESULTS, TEST, TRAINING_LOG, WEIGHTS
+from regard.runs.prediction.lexical import describe_lexical
 from regard.runs.prediction.predict import PredictionPipeline
+from regard.tasks.generation.lexical import LexicalOptions
 
 if sys.platform != "win32":
     import fcntl
@@ -40,11 +42,12 @@ OPTIONS = {
     "prefix": "--prefix",
     "chunk_seconds": "--chunk",
     "rerank_weight": "--rerank-weight",
+    "alternatives": "--alternatives",
 }
 """Command-line options by the name of the option of prediction."""
 
-REPLACED = ("beams", "overrides", "image_folder")
-"""Options that are part of the search settings, or of no file."""
+REPLACED = ("beams", "overrides", "image_folder", "lexical", "tree")
+"""Options that are part of the search settings, described in another way, or of no file."""
 
 
 class _State(TypedDict):
@@ -340,9 +343,9 @@ def describe_settings(pipeline: PredictionPipeline, runs: Iterable[str]) -> dict
     others = (TEST, TRAINING_LOG, *RESULTS)
     folders = [folder for run in runs for folder in split_folders(run)]
     options = {
-        OPTIONS.get(name, name): value
-        for name, value in asdict(pipeline.options).items()
-        if name not in REPLACED
+        OPTIONS.get(one.name, one.name): getattr(pipeline.options, one.name)
+        for one in fields(pipeline.options)
+        if one.name not in REPLACED
     }
     search = {} if pipeline.search is None else asdict(pipeline.search)
     return {
@@ -350,6 +353,7 @@ def describe_settings(pipeline: PredictionPipeline, runs: Iterable[str]) -> dict
             find_checksums(folder, always=(CONFIG, WEIGHTS), ignored=others) for folder in folders
         ],
         **options,
+        **describe_lexical(pipeline.options.lexical or LexicalOptions()),
         **{f"search.{name}": value for name, value in search.items()},
     }
 

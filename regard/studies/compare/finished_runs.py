@@ -1,7 +1,7 @@
 """Finished runs with the same test set, for comparison."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,10 @@ class FinishedRun:
 
 
 def read_finished_runs(folders: Sequence[Path]) -> list[FinishedRun]:
-    """Read two or more run folders; raise an error if they cannot be compared."""
+    """Read two or more run folders; raise an error if they cannot be compared.
+
+    Tags and alignments of the test set are those of the first run.
+    """
     if len(folders) < 2:
         raise ConfigError(
             f"A comparison needs at least two run folders, but has {len(folders)}. "
@@ -57,9 +60,11 @@ def read_finished_runs(folders: Sequence[Path]) -> list[FinishedRun]:
     finished_runs = [
         _read(folder, name) for folder, name in zip(folders, _names(folders), strict=True)
     ]
-    for other in finished_runs[1:]:
-        _check_same_test(finished_runs[0], other)
-    return finished_runs
+    first, *others = finished_runs
+    for other in others:
+        _check_same_test(first, other)
+    # Equal but for tags, such as those of a file without any: the groups must be the same.
+    return [first, *(replace(other, examples=first.examples) for other in others)]
 
 
 def _read(folder: Path, name: str) -> FinishedRun:

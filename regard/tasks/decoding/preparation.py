@@ -1,6 +1,7 @@
 """Preparation of search: models with packed weights, sizes of batches, worker threads."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,10 +11,14 @@ from torch import Tensor, nn
 
 from regard.data.batching import BatchConfig
 from regard.models.packing import SearchPrecision, pack
+from regard.search.cuda_graphs import StepGraphs
 
 NUM_ROWS = 320
 """Hypotheses in a batch on a CPU: more take longer per hypothesis, since their log-probabilities
 over the vocabulary leave the caches of the processor."""
+
+ONE_CORE_POSITIONS = 256
+"""Maximum number of source positions that one core decodes as fast as several."""
 
 Versions = tuple[tuple[int, int], ...]
 
@@ -27,7 +32,13 @@ class PackedModels:
         )
 
     def find(self, model: Any, precision: SearchPrecision) -> Any:
-        """Return a copy of a model in a precision."""
+        """Return a copy of a model in a precision.
+
+        A model with hooks, such as those of `record`, is returned itself, since the hooks are for
+        its own modules.
+        """
+        if any(module._forward_hooks for module in model.modules()):
+            return model
         versions = _versions(model.parameters())
         known, copies = self._packed.get(model, (None, {}))
         if known != versions:
@@ -35,6 +46,8 @@ class PackedModels:
             self._packed[model] = versions, copies
         if precision not in copies:
             copies[precision] = pack(model, precision)
+            if next(model.parameters()).device.type == "cuda":
+                copies[precision].step_graphs = StepGraphs(copies[precision])
         return copies[precision]
 
 
@@ -50,6 +63,25 @@ def _versions(parameters: Iterable[Tensor]) -> Versions:
 def count_workers(device: torch.device) -> int:
     """Return the number of threads that search batches side by side."""
     return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+@contextmanager
+def limit_threads(batches: Any, num_workers: int) -> Iterator[None]:
+    """Use one core for a search of one short source: waiting for another takes longer than it adds.
+
+    Args:
+        batches: The batches.
+        num_workers: Number of threads that search batches side by side.
+    """
+    is_one = isinstance(batches, Sequence) and len(batches) == 1
+    if num_workers == 1 or not is_one or batches[0].source_mask.numel() > ONE_CORE_POSITIONS:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(num_workers)
 
 
 def search_batches(

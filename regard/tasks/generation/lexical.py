@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.data.text.field import Text, as_text
-from regard.search.lexical import LexicalConstraints, LexicalScorer, Phrase
+from regard.search.lexical.constraints import LexicalConstraints, LexicalScorer, Phrase
+from regard.search.lexical.dynamic_beam import check_required_search
 from regard.search.scorer import Scorer
+from regard.search.settings import SearchConfig
 from regard.tasks.generation.phrases import PhraseEncoder
 from regard.tasks.generation.term_matching import (
     Glossary,
@@ -130,6 +132,11 @@ class LexicalControl:
                     f"{subject} must not contain forbidden phrases, but '{text}' contains "
                     f"'{forbidden}' (`forbid`). Leave one of them out."
                 )
+
+    def check_search(self, config: SearchConfig) -> None:
+        """Raise if phrases may be required, and the search for them lacks a setting."""
+        if self.glossary is not None or self._patterns or any(self.options.require.values()):
+            check_required_search(config)
 
     def check_prefix(self, prefix: str) -> None:
         """Raise if the beginning of all targets contains a forbidden phrase."""

@@ -5,7 +5,7 @@ from functools import cached_property
 import torch
 
 from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer
-from regard.search.lexical import SEPARATOR, ForbiddenPhrase, Phrase, Vocabulary
+from regard.search.lexical.constraints import SEPARATOR, ForbiddenPhrase, Phrase, Vocabulary
 from regard.tasks.generation.term_matching import is_word_character
 
 OPENING = "("

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
-from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ from regard.data.example import Alignment, Example, require_examples, require_li
 from regard.data.image.field import ImageConfig
 from regard.data.text.columns import split_columns
 from regard.data.text.corruption import Change, CorruptedBatches
-from regard.data.text.field import Text, TextField, as_text, texts_of
+from regard.data.text.field import Text, TextField, texts_of
 from regard.data.text.token_cache import encode_pairs
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text_image import TEXT_IMAGE_COLUMNS
@@ -34,13 +33,13 @@ from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
+from regard.search.cuda_graphs import encode
 from regard.search.hypothesis import Hypothesis
-from regard.search.lexical import LexicalConstraints
+from regard.search.lexical.constraints import LexicalConstraints
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
-from regard.tasks.batches import map_batches, predict_nonempty
-from regard.tasks.decoding.preparation import count_workers, search_batches
+from regard.tasks.decoding.preparation import count_workers
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, finding, forced_decoding
 from regard.tasks.generation.coverage import check_coverage
@@ -264,10 +263,12 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         tokens = read_prefix(prefix, self.target.tokenizer)
         if self.lexical is not None:
             self.lexical.check_prefix(prefix)
+            self.lexical.check_search(config)
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
         task = self.with_packed_model(config.precision)
-        task.num_workers = count_workers(self.device)
+        # Hooks of the model itself are called by one thread.
+        task.num_workers = 1 if task.model is self.model else count_workers(self.device)
         return task._predict(parsed, config, num_best=num_best, prefix=tokens)
 
     def _predict(
@@ -278,40 +279,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
     ) -> list[list[Prediction]]:
-        def predict(
-            nonempty: list[Text], constraints: Sequence[LexicalConstraints] = ()
-        ) -> list[list[Prediction]]:
-            @torch.inference_mode()
-            def predict_batch(batch: Batch) -> list[list[Prediction]]:
-                hypotheses = self.generate(
-                    self.encode_batch(batch),
-                    config,
-                    max_lengths=self.max_lengths(batch.source_mask, config),
-                    num_best=num_best,
-                    prefix=prefix,
-                    numbers=[crc32(as_text(nonempty[row]).encode()) for row in batch.rows],
-                    constraints=[constraints[row] for row in batch.rows] if constraints else (),
-                )
-                write, tokenizer = self.target.write, self.target.tokenizer
-                return [
-                    [Prediction.from_hypothesis(write(one.tokens), one, tokenizer) for one in best]
-                    for best in hypotheses
-                ]
-
-            settings = search_batches(
-                self.recipe.data.batch,
-                num_sources=len(nonempty),
-                beams=config.beams,
-                device=self.device,
-            )
-            batches = self.batches([Example(one) for one in nonempty], settings)
-            return map_batches(predict_batch, batches, num_workers=self.num_workers)
-
-        return predict_nonempty(
-            predict if self.lexical is None else partial(self.lexical.predict, predict),
-            sources,
-            is_nonempty=lambda source: as_text(source).strip(),
-        )
+        """Search for the targets of parsed sources, with settings that are checked."""
+        return finding.predict(self, sources, config, num_best=num_best, prefix=prefix)
 
     def with_lexical(self, options: LexicalOptions) -> Self:
         """Return the same task with lexical control of its predictions."""
@@ -340,9 +309,10 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     ) -> Iterator[tuple[Sequence[int], Scorer]]:
         """Yield the indices of the sources of each batch, and the scorer of their search."""
         tokenizer, weight = self.target.tokenizer, search.ctc_weight
+        task = self.with_packed_model(search.precision)
         for batch in self.batches([Example(self.parse_source(one)) for one in sources]):
-            memory = self.encode_batch(batch)
-            yield batch.rows, ctc.build_scorer(self.model, memory, tokenizer, weight=weight)
+            memory = task.encode_batch(batch)
+            yield batch.rows, ctc.build_scorer(task.model, memory, tokenizer, weight=weight)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's target, as a prediction of it."""
@@ -399,7 +369,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
 
     def encode_batch(self, batch: Batch) -> Memory:
         """Encode the sources of a batch."""
-        return self.model.encode(self.inputs(batch), batch.source_mask)
+        return encode(self.model, self.inputs(batch), batch.source_mask)
 
     def parse_source(self, source: Text) -> Text:
         """Split a line into texts by the recipe's columns, or into a text and an image."""

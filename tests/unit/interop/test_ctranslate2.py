@@ -19,6 +19,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.runs.folder import load, read_test_set
+from regard.tasks.generation.lexical import LexicalOptions
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 
@@ -138,6 +139,15 @@ def test_model_is_converted_once_for_equal_weights(tiny_transformer_run, cache, 
         ({"no_repeat_ngram": 2}, "no_repeat_ngram"),
         ({"consensus": 3}, "consensus"),
         ({"min_length": 3}, "min_length"),
+        ({"length_penalty_kind": "gnmt"}, "length_penalty_kind"),
+        ({"coverage_penalty": 0.2}, "coverage_penalty"),
+        ({"stopping": "bound"}, "stopping"),
+        ({"stopping": "none"}, "stopping"),
+        ({"groups": 5}, "groups"),
+        ({"consensus": 3, "consensus_metric": "chrf"}, "consensus"),
+        ({"temperature": 1.0, "typical_p": 0.9}, "temperature"),
+        ({"precision": "int8"}, "precision"),
+        ({"precision": "bf16"}, "precision"),
     ],
 )
 def test_other_search_settings_are_refused(tiny_transformer_run, changes, name):
@@ -174,6 +184,10 @@ def test_ensembles_are_refused(tiny_transformer_run, tmp_path):
 def test_missing_package_is_named_with_the_extra(tiny_transformer_run, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(ConfigError, match=r"pip install 'regard\[ctranslate2\]'"):
-        with_engine(
-            tiny_transformer_run.predictor, "ctranslate2", is_reranked=False, has_log_probs=False
-        )
+        with_engine(tiny_transformer_run.predictor, "ctranslate2", has_log_probs=False, options={})
+
+
+def test_lexical_control_is_refused(tiny_transformer_run):
+    other = CTranslate2Predictor.of(tiny_transformer_run.predictor)
+    with pytest.raises(ConfigError, match="^Lexical control needs the search of this package"):
+        other.with_lexical(LexicalOptions(forbid=("a",)))

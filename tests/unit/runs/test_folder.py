@@ -1,4 +1,5 @@
 import json
+import math
 import re
 
 import pytest
@@ -6,6 +7,7 @@ import torch
 
 import regard
 from regard.core.errors import CheckpointError, ConfigError
+from regard.core.files import read_json, write_json
 from regard.data.example import Example
 from regard.data.text.field import TOKENIZER
 from regard.data.text.readers import read_examples, write_examples
@@ -21,6 +23,7 @@ from regard.runs.folder import (
     load_as,
     predict,
     read_config,
+    read_metrics,
     read_test_set,
 )
 from regard.runs.train import train
@@ -157,6 +160,49 @@ def test_run_without_a_test_set_is_refused(tiny_run, tmp_path):
     (folder / TEST).unlink()
     with pytest.raises(CheckpointError, match=r"test\.jsonl.*Name a data set"):
         read_test_set(folder)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_row_without_a_text_is_refused(tiny_run, tmp_path, side):
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
+    row = {"source": "a", "target": "b", side: []}
+    (folder / TEST).write_text(json.dumps(row) + "\n")
+    message = rf"test\.jsonl is not from a run: `\[0\]\.{side}` must be a string, but is \[\]\. The"
+    with pytest.raises(CheckpointError, match=message):
+        read_test_set(folder)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("name", ["seconds", "tokens_per_second"])
+def test_training_cost_that_is_not_finite_is_refused(tiny_run, tmp_path, name, value):
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
+    metrics = read_json(folder / METRICS)
+    write_json(folder / METRICS, {**metrics, "training": {**metrics["training"], name: value}})
+    message = rf"metrics\.json is not from a run: `training\.{name}` must be a finite number"
+    with pytest.raises(CheckpointError, match=message):
+        read_metrics(folder)
+
+
+@pytest.mark.parametrize("kind", ["by_length", "by_tag", "by_unit"])
+@pytest.mark.parametrize(
+    ("group", "named"),
+    [
+        ({"count": 1, "bleu": 1.0}, r"`test\.{}\[0\]\.name` is missing"),
+        ({"name": "a", "bleu": 1.0}, r"`test\.{}\[0\]\.count` is missing"),
+        ({"name": "a", "count": "1", "bleu": 1.0}, r"`test\.{}\[0\]\.count` must be an integer"),
+        (
+            {"name": "a", "count": 1, "bleu": "1"},
+            r"`{}\[0\]` is not .*: `bleu` must be a number",
+        ),
+        ({"name": "a", "count": 1}, r"`{}\[0\]` has no score"),
+    ],
+)
+def test_group_of_results_with_other_values_is_refused(tiny_run, tmp_path, kind, group, named):
+    folder = copy_without_checksums(tiny_run.folder, tmp_path / "run")
+    metrics = read_json(folder / METRICS)
+    write_json(folder / METRICS, {**metrics, "test": {**metrics["test"], kind: [group]}})
+    with pytest.raises(CheckpointError, match=rf"metrics\.json.*{named.format(kind)}"):
+        read_metrics(folder)
 
 
 def test_ensemble_of_runs_with_different_test_sets_is_refused(tiny_run, tmp_path):

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -63,7 +64,23 @@ def test_refused_lock_leaves_the_file_of_the_first(tmp_path):
         first.check()
 
 
-def test_lock_without_a_name_yet_is_refused(tmp_path):
+@pytest.mark.parametrize("content", [b"", b'{"pid": 7, "host": "a'])
+def test_name_that_is_not_written_yet_is_awaited(tmp_path, content):
+    name = {"pid": 7, "host": "host", "since": "2026-01-01 00:00:00"}
+    with FolderLock(tmp_path):
+        (tmp_path / LOCK).write_bytes(content)
+        writing = threading.Timer(0.05, (tmp_path / LOCK).write_text, [json.dumps(name)])
+        writing.start()
+        with (
+            pytest.raises(ConfigError, match=r"\(process 7 on host since 2026-01-01 00:00:00\)"),
+            FolderLock(tmp_path),
+        ):
+            pass
+        writing.join()
+
+
+def test_lock_that_stays_without_a_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "MAX_WAIT", 0.05)
     with FolderLock(tmp_path):
         (tmp_path / LOCK).write_bytes(b"")
         with pytest.raises(ConfigError, match=r"another training\. Wait"), FolderLock(tmp_path):

@@ -86,14 +86,16 @@ def test_heuristic_may_miss_a_longer_hypothesis_that_bound_finds(tree_scorer):
 @pytest.mark.parametrize("stopping", ["heuristic", "bound", "none"])
 def test_one_beam_ends_with_its_first_hypothesis(stopping):
     config = SearchConfig(beams=1, stopping=stopping)
-    rule = Stopping(config, torch.tensor([9, 9]), num_best=1)
+    rule = Stopping.start(config, torch.tensor([9, 9]), num_best=1)
     finished, active = torch.tensor([[NONE], [-3.0]]), torch.tensor([[-0.1], [-0.1]])
-    assert rule.update(finished, active, length=1).tolist() == [False, True]
+    assert rule.update(finished, active, length=1)[1].tolist() == [False, True]
 
 
 def test_every_group_must_have_ended():
     config = SearchConfig(beams=2, groups=2)
-    rule = Stopping(config, torch.tensor([9]), num_best=1)
+    rule = Stopping.start(config, torch.tensor([9]), num_best=1)
     active = torch.tensor([[-0.1, -0.2]])
-    assert not rule.update(torch.tensor([[-1.0, NONE]]), active, length=1).item()
-    assert rule.update(torch.tensor([[NONE, -5.0]]), active, length=2).item()
+    rule, is_done = rule.update(torch.tensor([[-1.0, NONE]]), active, length=1)
+    assert not is_done.item()
+    _, is_done = rule.update(torch.tensor([[NONE, -5.0]]), active, length=2)
+    assert is_done.item()

@@ -1,8 +1,11 @@
 """Results of batches are in the order of the examples, and empty sources have predictions."""
 
+import threading
+import time
 from dataclasses import dataclass
 
 import pytest
+import torch
 
 from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.prediction import Prediction
@@ -24,6 +27,29 @@ def test_results_are_in_the_order_of_the_examples():
         30,
         40,
     ]
+
+
+@pytest.mark.parametrize("num_workers", [2, 8])
+def test_results_of_several_threads_are_in_the_order_of_the_examples(num_workers):
+    def compute(batch):
+        time.sleep(0.001 * batch.rows[0])
+        threads.add((threading.get_ident(), torch.get_num_threads()))
+        return [row * 10 for row in batch.rows]
+
+    threads: set[tuple[int, int]] = set()
+    before = torch.get_num_threads()
+    batches = [Rows((3, 0)), Rows((2,)), Rows((4, 1)), Rows((6, 5, 7))]
+    found = map_batches(compute, batches, num_workers=num_workers)
+    assert found == [row * 10 for row in range(8)]
+    assert 1 < len(threads) <= min(num_workers, len(batches))
+    assert threading.get_ident() not in {ident for ident, _ in threads}
+    assert {num for _, num in threads} == {1}
+    assert torch.get_num_threads() == before
+
+
+def test_one_batch_needs_no_thread():
+    idents = map_batches(lambda batch: [threading.get_ident()], [Rows((0,))], num_workers=4)
+    assert idents == [threading.get_ident()]
 
 
 def test_no_batches_have_no_results():

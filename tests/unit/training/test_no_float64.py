@@ -36,5 +36,5 @@ def test_training_needs_no_float64(tmp_path):
 def test_noise_rounded_to_one_samples_the_last_token():
     sampler = sampling._Sampler(torch.ones(1, 1), ())
     with WithoutFloat64():
-        _, tokens = sampler(torch.tensor([[0.25, 0.75]]).log(), 0)
+        _, tokens = sampler(torch.tensor([[0.25, 0.75]]).log(), 0, torch.tensor([0]))
     assert tokens.tolist() == [1]

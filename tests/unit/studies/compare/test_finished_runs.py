@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.data.example import Example
 from regard.runs.folder import CONFIG, METRICS
+from regard.studies.compare.comparison import compare
 from regard.studies.compare.finished_runs import read_finished_runs
+from regard.studies.compare.sections import comparison_sections
 
 PAIRS = [Example("a b", "b a"), Example("c d", "d c", references=("c",))]
 OUTPUTS = ["b a", "x"]
@@ -75,6 +79,27 @@ def test_different_test_sets_are_refused_with_the_first_difference(copy_run, cha
     folders = [copy_run("a", PAIRS, OUTPUTS), copy_run("b", [PAIRS[0], changed], OUTPUTS)]
     with pytest.raises(DataError, match=f"a and .*b were tested on different sentences.*{message}"):
         read_finished_runs(folders)
+
+
+@pytest.mark.parametrize("tags", [(), ("verb_last",), ("",), ("b", "c", "d")])
+def test_runs_with_different_tags_have_the_groups_of_the_first(copy_run, tags):
+    others = [replace(example, tags=tags) for example in PAIRS]
+    tagged = [replace(example, tags=("a",)) for example in PAIRS]
+    folders = [copy_run("a", tagged, OUTPUTS), copy_run("b", others, OUTPUTS)]
+    first, second = compare(folders, device="cpu", num_samples=40).runs
+    assert [group.name for group in first.by_tag] == ["a"]
+    assert [group.name for group in second.by_tag] == ["a"]
+    assert second.verbs is None
+
+
+def test_verbs_are_compared_if_only_the_first_run_has_tags(copy_run):
+    pairs = [Example("a b", "Ich weiß, dass er liest.")]
+    tagged = [replace(example, tags=("verb_last",)) for example in pairs]
+    outputs = [example.target for example in pairs]
+    folders = [copy_run("a", tagged, outputs), copy_run("b", pairs, outputs)]
+    comparison = compare(folders, device="cpu", num_samples=40)
+    assert [scored.verbs.value for scored in comparison.runs] == [0, 0]
+    assert "Verbs at" in comparison_sections(comparison)[-1].title
 
 
 def test_different_sizes_of_test_sets_are_refused(copy_run):

@@ -2,7 +2,7 @@ import pytest
 
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import TOKENIZERS, train_tokenizer
-from regard.search.lexical import SEPARATOR
+from regard.search.lexical.constraints import SEPARATOR
 from regard.tasks.generation.phrases import PhraseEncoder
 
 TEXTS = [

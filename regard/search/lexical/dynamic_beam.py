@@ -13,10 +13,13 @@ from regard.core.errors import ConfigError
 from regard.models.interfaces import reorder
 from regard.search.greedy import should_check
 from regard.search.hypothesis import Hypothesis
-from regard.search.lexical import LexicalScorer, check_lengths
-from regard.search.required import Progress, RequiredPhrases
+from regard.search.length_penalty import length_scale
+from regard.search.lexical.constraints import LexicalScorer, check_lengths
+from regard.search.lexical.required import Progress, RequiredPhrases
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
+from regard.search.stopping import Stopping
+from regard.search.tree import current_recorder
 
 MAX_ADDED = 20
 """Maximum number of beams that are added for required phrases."""
@@ -39,8 +42,8 @@ def dynamic_beam_search(
     continuations, and the next token of every required phrase. So the target contains all phrases
     whenever the maximum length allows. Otherwise, hypotheses with more phrases are better.
 
-    The search of a sentence ends when `config.beams` of its hypotheses with all phrases have ended
-    and no active one with all phrases is better than the best of them.
+    By default, the search of a sentence ends when `config.beams` of its hypotheses with all phrases
+    have ended and no active one with all phrases is better than the best of them.
 
     A sentence with N tokens in required phrases has at least N + 1 beams (but at most `MAX_ADDED`
     more than `config.beams`). Its result does not depend on the other sentences of the batch.
@@ -51,11 +54,21 @@ def dynamic_beam_search(
         start: The start token.
         end: The end token.
         max_lengths: (B,) maximum number of tokens of each sentence.
-        config: Number of beams and length penalty.
+        config: Number of beams, length penalty and rule of stopping.
         num_best: Number of hypotheses to return per sentence.
     """
     constraints = lexical.constraints
-    _check(config, num_best)
+    check_required_search(config)
+    if num_best > config.beams:
+        raise ConfigError(
+            f"`nbest` must be at most the number of beams ({config.beams}), but is {num_best}. "
+            "Ask for more beams."
+        )
+    if current_recorder():
+        raise ConfigError(
+            "A beam tree must be of a search without required phrases (of a glossary, or kept "
+            "parts of the source), but the source has some. Leave one of them out."
+        )
     check_lengths(constraints, max_lengths.tolist())
     has_phrases = torch.tensor([bool(one.required) for one in constraints], device=scorer.device)
     phrases = RequiredPhrases(constraints, lexical.vocabulary, start=start)
@@ -65,25 +78,23 @@ def dynamic_beam_search(
     state = scorer.start(beams, num_steps)
     beam = _Beam.start(phrases, beams, token=start, is_active=has_phrases)
     hypotheses: list[list[tuple[int, Hypothesis]]] = [[] for _ in constraints]
-    num_ended = torch.zeros_like(widths)
-    best_ended = torch.full(widths.shape, -torch.inf, device=scorer.device)
+    stopping = Stopping.start(config, limits, num_best=num_best)
     for index in range(num_steps):
         log_probs, state = scorer.step(beam.last.flatten(), state)
         step = _Step.choose(
             beam, log_probs, phrases=phrases, widths=widths, end=end, is_last=limits <= index + 1
         )
         beam = step.extend(beam, phrases)
-        scale = float(index + 1) ** config.length_penalty
+        scale = length_scale(float(index + 1), config)
         for row, number, found in beam.read(step.is_finished, scale):
             hypotheses[row].append((number, found))
         is_result = step.is_finished & phrases.is_met(beam.progress)
-        num_ended = num_ended + is_result.sum(1)
-        best = beam.totals.masked_fill(~is_result, -torch.inf).amax(1)
-        best_ended = best_ended.maximum(best / scale)
+        results = beam.totals.masked_fill(~is_result, -torch.inf)
         beam, rows = beam.keep(step.is_end, widths, beams)
-        is_complete = phrases.is_met(beam.progress)
-        best_active = beam.totals.masked_fill(~is_complete, -torch.inf).amax(1) / scale
-        is_done = (num_ended >= config.beams) & (best_ended >= best_active)
+        complete = beam.totals.masked_fill(~phrases.is_met(beam.progress), -torch.inf)
+        stopping, is_done = stopping.update(
+            results, beam.totals, length=index + 1, complete=complete
+        )
         is_done |= (beam.totals == -torch.inf).all(1)
         if should_check(index, scorer.device) and bool(is_done.all()):
             break
@@ -92,20 +103,22 @@ def dynamic_beam_search(
     return [_rank(group)[:num_best] for group in hypotheses]
 
 
-def _check(config: SearchConfig, num_best: int) -> None:
-    if num_best > config.beams:
-        raise ConfigError(
-            f"`nbest` must be at most the number of beams ({config.beams}), but is {num_best}. "
-            "Ask for more beams."
-        )
-    for name, value, rule in (
-        ("temperature", config.temperature, "0, since samples cannot be made to contain them"),
-        ("consensus", config.consensus, "0"),
+def check_required_search(config: SearchConfig) -> None:
+    """Raise `ConfigError` if a search for required phrases lacks a setting.
+
+    Args:
+        config: The search settings.
+    """
+    for name, value, default, reason in (
+        ("temperature", config.temperature, 0, ", since samples cannot be made to contain them"),
+        ("consensus", config.consensus, 0, ", since it could select a target without them"),
+        ("coverage_penalty", config.coverage_penalty, 0, ", since a target without them could win"),
+        ("groups", config.groups, 1, ", since the beam is shared by number of required tokens"),
     ):
-        if value:
+        if value != default:
             raise ConfigError(
-                f"`search.{name}` must be {rule} with required phrases (of a glossary, or kept "
-                f"parts of the source), but is {value}. Leave one of them out."
+                f"`search.{name}` must be {default} with required phrases (of a glossary, or kept "
+                f"parts of the source){reason}, but is {value:g}. Leave one of them out."
             )
 
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.search.lexical import (
+from regard.search.lexical.constraints import (
     ForbiddenPhrase,
     LexicalConstraints,
     LexicalScorer,

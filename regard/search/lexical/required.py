@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.search.lexical import SEPARATOR, LexicalConstraints, Vocabulary
+from regard.search.lexical.constraints import SEPARATOR, LexicalConstraints, Vocabulary
 
 PADDING = -1
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.core.errors import ConfigError
-from regard.search.lexical import (
+from regard.search.length_penalty import length_scale
+from regard.search.lexical.constraints import (
     SEPARATOR,
     LexicalConstraints,
     LexicalScorer,
@@ -15,6 +16,7 @@ from regard.search.lexical import (
 )
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from regard.search.tree import record_trees
 from tests.unit.search.random_scorer import (
     END,
     SIZE,
@@ -104,9 +106,16 @@ def log_prob(seed, tokens):
 
 
 @pytest.mark.parametrize("phrases", [[(1,)], [(0, 2)], [(2,), (0,)], [(0, 1), (1, 2)], [((1,), 2)]])
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_wide_beam_equals_exhaustive_search(phrases, length_penalty):
-    longest = 5
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        {"length_penalty": 0.0},
+        {"length_penalty": 1.0},
+        {"length_penalty": 0.6, "length_penalty_kind": "gnmt"},
+    ],
+)
+def test_wide_beam_equals_exhaustive_search(phrases, penalty):
+    longest, config = 5, SearchConfig(**penalty)
     given = constraints(*phrases)
     words = range(WORDS)
     targets = [
@@ -115,13 +124,13 @@ def test_wide_beam_equals_exhaustive_search(phrases, length_penalty):
     for seed in range(5):
         ranked = sorted(
             (tokens for tokens in targets if is_met(tokens, given)),
-            key=lambda tokens: -log_prob(seed, tokens) / len(tokens) ** length_penalty,
+            key=lambda tokens: -log_prob(seed, tokens) / length_scale(float(len(tokens)), config),
         )
-        [found] = find(
-            [seed], [given], [longest], beams=400, num_best=5, length_penalty=length_penalty
-        )
+        [found] = find([seed], [given], [longest], beams=400, num_best=5, **penalty)
         assert [one.tokens for one in found] == ranked[:5]
         for one in found:
+            scale = length_scale(float(len(one.tokens)), config)
+            assert one.value == pytest.approx(one.log_prob / scale, abs=1e-5)
             assert one.log_prob == pytest.approx(log_prob(seed, one.tokens), abs=1e-4)
             assert one.log_prob == pytest.approx(sum(one.step_log_probs), abs=1e-4)
 
@@ -226,11 +235,53 @@ def test_too_many_tokens_are_refused():
     find([1], [constraints((0, 1), (2, 2))], [5])
 
 
-@pytest.mark.parametrize("changes", [{"temperature": 0.5}, {"consensus": 4}])
-def test_sampling_and_consensus_are_refused(changes):
+@pytest.mark.parametrize("kind", ["length", "gnmt"])
+def test_bound_finds_what_search_without_an_end_finds(kind):
+    seeds, given = list(range(12)), [constraints((1,), (0, 2))] * 12
+    common = {"beams": 3, "num_best": 2, "length_penalty_kind": kind, "length_penalty": 0.8}
+    expected = find(seeds, given, [9] * 12, stopping="none", **common)
+    assert find(seeds, given, [9] * 12, stopping="bound", **common) == expected
+    default = find(seeds, given, [9] * 12, **common)
+    pairs = [(one[0].value, best[0].value) for one, best in zip(default, expected, strict=True)]
+    assert all(value <= best for value, best in pairs)
+
+
+def test_search_without_an_end_takes_all_steps():
+    steps = {}
+    for stopping in ("heuristic", "none"):
+        scorer = RandomScorer(1)
+        search(
+            LexicalScorer(scorer, [constraints((0,))], WORD_TOKENS),
+            start=START,
+            end=END,
+            max_lengths=torch.tensor([40]),
+            config=SearchConfig(beams=4, stopping=stopping),
+        )
+        steps[stopping] = scorer.num_steps
+    assert steps["heuristic"] < steps["none"] == 40
+
+
+@pytest.mark.parametrize(
+    ("changes", "default"),
+    [
+        ({"temperature": 0.5}, 0),
+        ({"consensus": 4}, 0),
+        ({"coverage_penalty": 0.2}, 0),
+        ({"groups": 2}, 1),
+    ],
+)
+def test_settings_that_would_break_the_constraints_are_refused(changes, default):
     (name,) = changes
-    with pytest.raises(ConfigError, match=rf"`search\.{name}` must be 0"):
+    with pytest.raises(ConfigError, match=rf"^`search\.{name}` must be {default} with required"):
         find([1], [constraints((0,))], [4], **changes)
+
+
+def test_recording_is_refused():
+    with record_trees(), pytest.raises(ConfigError, match="^A beam tree must be of a search"):
+        find([1], [constraints((0,))], [4])
+    with record_trees() as recorder:
+        find([1], [constraints()], [4])
+    assert recorder.num_searches == 1
 
 
 def test_more_predictions_than_beams_are_refused():

@@ -1,0 +1,1 @@
+"""Kernels of models in Triton."""

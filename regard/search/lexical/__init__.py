@@ -1,0 +1,1 @@
+"""Phrases that targets must contain or must not contain."""
