@@ -4,6 +4,7 @@ from components import Page, table
 from results import Row
 
 HEAD = ("contender", "beams", "sentences/s", "tokens/s", "ratio", "BLEU", "equal outputs")
+HEAD_FIXED = ("recipe", "precision", "beams", "batch", "tokens/s", "before", "goal")
 HEAD_ALONE = ("contender", "p50", "p95", "peak memory")
 
 
@@ -30,6 +31,14 @@ def decoding_against_peers(page: Page, file: str) -> str:
         remarks = [f"- {_name(one)}: {one['error']}" for one in report["results"] if one["error"]]
         remarks += [_mates(one, report["max_margin"]) for one in report["batch_mates"]]
         parts += ["\n".join(remarks)] * bool(remarks)
+    if "fixed" in value:
+        parts += [
+            "### Outputs of 32 tokens",
+            f"Random weights, sources of 24 tokens, from token ids to token ids: "
+            f"`{value['fixed']['command']}`.",
+            table(HEAD_FIXED, [_fixed(one) for one in value["fixed"]["rows"]]),
+        ]
+    parts += [value["note"] + "."] * ("note" in value)
     return "\n\n".join(parts)
 
 
@@ -58,6 +67,18 @@ def _latency(result: Row) -> tuple[str, ...]:
     times = (f"{1e3 * result[key]:.1f} ms" for key in ("latency_p50", "latency_p95"))
     peak = result["peak_bytes"]
     return (_name(result), *times, "–" if peak is None else f"{peak / 2**20:,.0f} MiB")
+
+
+def _fixed(one: Row) -> tuple[str, ...]:
+    """Return the row of a measurement with outputs of a fixed length."""
+    speeds = (one.get(key) for key in ("tokens_per_second", "before", "goal"))
+    return (
+        f"`{one['recipe']}`",
+        one["precision"],
+        f"{one['beams']}",
+        f"{one['batch']}",
+        *("" if speed is None else f"{speed:,}" for speed in speeds),
+    )
 
 
 def _mates(one: Row, max_margin: float) -> str:

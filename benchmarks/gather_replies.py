@@ -13,7 +13,7 @@ from results import Row
 from regard.data.example import Example
 from regard.data.text.dialogue import write_context
 from regard.metrics.text.perplexity import exp_or_infinity, perplexity
-from regard.runs.train import read_run_data
+from regard.runs.saved.data import read_run_data
 from regard.tasks.generation import forced_decoding
 from regard.tasks.metrics import measure
 

@@ -10,6 +10,7 @@ from results import rounded, write_results
 
 from regard.core.files import read_json
 from regard.runs import folder as runs
+from regard.runs.saved.config import read_config
 
 SERVED = "vaswani2017-small"
 """Recipe of the run that is served if none is given."""
@@ -36,6 +37,6 @@ def serving_load(out: Path, options: Mapping[str, str]) -> None:
     settings = " ".join(
         f"run={folder.name}" if key == "run" else f"{key}={value}" for key, value in options.items()
     )
-    report["recipe"] = runs.read_config(folder)["about"].get("recipe")
+    report["recipe"] = read_config(folder)["about"].get("recipe")
     report["command"] = f"python benchmarks/run.py serving{settings and f' --set {settings}'}"
     write_results(out / f"{name}.json", rounded({"experiment": name, **report}))

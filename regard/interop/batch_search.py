@@ -11,11 +11,11 @@ from regard.core.errors import ConfigError
 from regard.data.batch import Batch
 from regard.data.example import Example
 from regard.data.text.field import Text, as_text
-from regard.models.packing import SearchPrecision
 from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.batches import map_batches, predict_nonempty
+from regard.tasks.decoding.preparation import PrecisionSetting
 from regard.tasks.generation.lexical import LexicalOptions
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
@@ -37,7 +37,7 @@ class BatchSearchPredictor(Predictor, ABC):
             )
         return cls(task.recipe, task.model, task.fields, device=task.device)
 
-    def with_packed_model(self, precision: SearchPrecision) -> Self:
+    def with_packed_model(self, precision: PrecisionSetting) -> Self:
         """Return the same task: the library has its own weights."""
         return copy.copy(self)
 

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from regard.interpret.sources import SourcePart
 
-MAX_POSITIONS = 4096
-"""Maximum number of input positions that are computed at once, which bounds the memory."""
+MAX_POSITIONS, MAX_LOGITS = 4096, 2**23
+"""Maximum numbers of input positions and of logits that are computed at once, which bound the
+memory."""
 
 
 class ForcedPass(ABC):
@@ -29,6 +30,8 @@ class ForcedPass(ABC):
     """The output as text."""
     target_names: tuple[str, ...]
     """The tokens of the output, T of them."""
+    num_classes: int
+    """Number of tokens or labels that each output is chosen from."""
     prefix_is_free: Tensor
     """(T,), False = a token that is never left out: a start or end token, and the last one."""
     prefix_values: Tensor
@@ -92,7 +95,8 @@ class ForcedPass(ABC):
 
     def chunks(self, num_rows: int) -> Iterator[slice]:
         """Yield slices of rows that are computed at once."""
-        size = max(1, MAX_POSITIONS // self.num_positions)
+        num_logits = self.num_outputs * self.num_classes
+        size = max(1, min(MAX_POSITIONS // self.num_positions, MAX_LOGITS // num_logits))
         for first in range(0, num_rows, size):
             yield slice(first, first + size)
 

@@ -26,6 +26,7 @@ from regard.interpret.sources import (
     is_content,
     replace_outputs,
 )
+from regard.models.ensemble import EnsembleDecoder
 from regard.models.heads.pooling import AlignedPooling
 from regard.models.language_model import token_log_probs
 from regard.search.settings import SearchConfig
@@ -61,10 +62,15 @@ class TranslationPass(ForcedPass):
                 "Only the CTC head of this run is trained, but attribution explains the decoder. "
                 "Take a run whose `model.ctc.weight` is below 1."
             )
+        if isinstance(task.model.decoder, EnsembleDecoder):
+            raise ConfigError(
+                "An explanation is for one model, but this is an ensemble. Name one run."
+            )
         tokenizer = task.target.tokenizer
         ids = task.target.read(target)[1:] if isinstance(target, str) else list(target)
         self._task, self._pad = task, tokenizer.pad
         self.ids, self.target_names = tuple(ids), tokenizer.tokens(ids)
+        self.num_classes = tokenizer.vocab_size
         self.text = task.target.write(ids)
         (batch,) = task.batches([Example(task.parse_source(source), self.text)])
         full = torch.tensor([[tokenizer.sos, *ids]])
@@ -144,6 +150,7 @@ class ContinuationPass(ForcedPass):
         self.source, self._num_prompt = prompt, len(prompt.ids)
         self.text = task.text.write(ids)
         self.ids, self.target_names = tuple(ids), tokenizer.tokens(ids)
+        self.num_classes = tokenizer.vocab_size
         self._pad = tokenizer.pad
         self._labels = torch.tensor(ids, device=task.device)
         self._ids = torch.cat([prompt.ids, self._labels])
@@ -195,7 +202,7 @@ class LabelPass(ForcedPass):
         if not isinstance(target, str):
             target = task.labels.write(*target)
         self._task, self._example = task, Example(source, target)
-        self._label = task.labels.read(target)
+        self._label, self.num_classes = task.labels.read(target), task.labels.size
         self.ids, self.text, self.target_names = (self._label,), target, (target,)
         (batch,) = task.batches([self._example])
         self.source = read_source(task, batch)

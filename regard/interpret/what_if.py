@@ -1,4 +1,4 @@
-"""What-if analysis: the output for a changed source, a forced word, or an edited attention weight.
+"""Effects of edits (what-if analysis): a changed source, a forced word, an edited attention weight.
 
 Each function returns the output before and after an edit, and the probability of each token of both
 outputs without and with the edit.
@@ -45,7 +45,7 @@ class WhatIf:
     """Effect of an edit on the output for one source."""
 
     kind: Literal["source", "target", "attention"]
-    """What was edited."""
+    """The edited part."""
     source: str
     """The source."""
     edited_source: str
@@ -105,7 +105,7 @@ def replace_source_word(
         task: As of `change_source`.
         source: The raw source, a text.
         position: Index of the word, from 0; words are separated by whitespace.
-        word: Text in its place; if empty, the word is deleted.
+        word: Text that replaces it; if empty, the word is deleted.
         search: The search settings; those of the recipe if not given.
     """
     words = list(_WORD.finditer(source))
@@ -127,7 +127,7 @@ def force_word(
         source: The raw source.
         position: Index of the word in the prediction, from 0; words are separated by whitespace.
             It may be one beyond the last word.
-        word: The word in its place.
+        word: The word that replaces it.
         search: The search settings; those of the recipe if not given.
     """
     generator = _generator(task)

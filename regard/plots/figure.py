@@ -2,14 +2,16 @@
 
 import io
 import re
+import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.core.files import check_suffix, replacing, write_text
+from regard.core.logging import logger
 from regard.plots.html import page
 from regard.plots.inputs import Markup
 
@@ -23,8 +25,27 @@ COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 """Suffixes of the files that `save` writes."""
 
+_MISSING = r"Glyph (\d+) .* missing from font"
 _TEXT_COLOR = "#1f2933"
-_FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
+# The first one that is installed and has a character is used for it.
+_FONTS = (
+    "DejaVu Sans",
+    *(f"Noto Sans CJK {region}" for region in ("JP", "SC", "TC", "KR")),
+    "Noto Sans Arabic",
+    "Noto Sans",
+    *(
+        f"Noto Sans {script}"
+        for script in (
+            "Hebrew", "Devanagari", "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam",
+            "Gujarati", "Gurmukhi", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Ethiopic",
+            "Armenian", "Georgian", "Symbols", "Symbols2",
+        )
+    ),
+    "Noto Emoji",
+    "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Geeza Pro", "Kohinoor Devanagari",
+    "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Nirmala UI", "Leelawadee UI", "Segoe UI",
+    "Segoe UI Emoji",
+)  # fmt: skip
 _STYLE = Path(__file__).with_name("figure.css").read_text(encoding="utf-8").strip()
 
 
@@ -37,7 +58,7 @@ def series_color(number: int) -> str:
 def style() -> Iterator[None]:
     """Apply the package's style to figures made inside the block.
 
-    Characters that no installed font has are shown as boxes, without a warning.
+    Characters that no installed font has are shown as boxes; `save` logs them.
     """
     import matplotlib
     from matplotlib import font_manager
@@ -45,7 +66,7 @@ def style() -> Iterator[None]:
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
     with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message=_MISSING)
         yield
 
 
@@ -96,11 +117,29 @@ def save(path: Path, figure: "Figure", *, title: str = "") -> None:
     if suffix in (".png", ".pdf"):
         # Without a date, equal figures give equal files.
         metadata = {"CreationDate": None} if suffix == ".pdf" else None
-        with style(), replacing(path) as temporary:
+        with style(), replacing(path) as temporary, warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", message=_MISSING)
             figure.savefig(temporary, format=suffix[1:], facecolor="white", metadata=metadata)
+        _report_missing(path, [str(one.message) for one in caught])
     else:
         svg = to_svg(figure)
         write_text(path, svg if suffix == ".svg" else page(svg, title or "Images"))
+
+
+def _report_missing(path: Path, messages: Sequence[str]) -> None:
+    """Log the characters that no installed font has, which are shown as boxes."""
+    numbers = (re.match(_MISSING, message) for message in messages)
+    missing = sorted({chr(int(found[1])) for found in numbers if found})
+    # Joiners and selectors of emoji are no characters of their own.
+    shown = [one for one in missing if unicodedata.category(one) not in ("Cf", "Mn")]
+    if shown:
+        logger.warning(
+            "%s shows boxes for %d characters that no font installed here has, such as '%s'. "
+            "Save .svg or .html, which use the fonts of the reader, or install fonts.",
+            path,
+            len(shown),
+            shown[0],
+        )
 
 
 def check_path(path: Path, name: str = "path") -> str:

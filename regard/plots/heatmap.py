@@ -20,7 +20,12 @@ from regard.plots.inputs import Markup, check_weights, escape, find_vmax, label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MAX_CELLS = 10_000
+"""Number of cells above which cells that would be invisible are left out of an SVG."""
+
 _SLOPE = 50
+_FAINT = 0.02
+_MANY = 120
 _PANEL = 3.1
 _FRAME = "#d5dbe1"
 _STYLE = Path(__file__).with_name("heatmap.css").read_text(encoding="utf-8").strip()
@@ -33,11 +38,13 @@ def svg(
     *,
     title: str = "",
     has_values: bool = False,
+    divider: int = 0,
 ) -> Markup:
     """Render a heat map as a self-contained SVG: source words on top, target words on the left.
 
     It follows the light or dark colour scheme of the browser, and each cell shows its weight on
-    hover. The darkest cell has the largest weight, which is shown in the legend.
+    hover. The darkest cell has the largest weight, which is shown in the legend. Negative weights
+    are red. In maps of more than `MAX_CELLS` cells, those that would be invisible are left out.
 
     Args:
         weights: (T, S).
@@ -45,6 +52,7 @@ def svg(
         columns: Source words.
         title: Title of the plot.
         has_values: Whether cells show their weight.
+        divider: Number of columns before a vertical line; 0 = no line.
     """
     array = check_weights(weights, rows, columns)
     layout = _Layout.of(rows, columns, title)
@@ -55,6 +63,7 @@ def svg(
         *_cells(array, rows, columns, layout=layout),
         *(_values(array, layout) if has_values else ()),
         _frame(array, layout),
+        _divider(divider, array, layout) if divider else "",
         *_legend(array, layout),
     ]
     # `direction` keeps the positions of labels on right-to-left pages.
@@ -73,6 +82,7 @@ def save(
     *,
     columns: Sequence[str],
     title: str = "",
+    divider: int = 0,
 ) -> None:
     """Save a heat map in the format given by the suffix: `.png`, `.svg`, `.pdf` or `.html`.
 
@@ -85,14 +95,17 @@ def save(
         rows: Target words.
         columns: Source words.
         title: Title of the plot.
+        divider: Number of columns before a vertical line; 0 = no line.
     """
     suffix = figure.check_path(path)
     if suffix in (".png", ".pdf"):
         with figure.style():
             plot = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
+            if divider:
+                plot.axes[0].axvline(divider - 0.5, color=figure.COLORS[-1], lw=1)
             figure.save(path, plot)
         return
-    markup = svg(weights, rows, columns, title=title)
+    markup = svg(weights, rows, columns, title=title, divider=divider)
     is_page = suffix == ".html"
     write_text(path, page(markup, title or "Attention weights") if is_page else markup)
 
@@ -206,12 +219,16 @@ def _cells(
     weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, layout: _Layout
 ) -> Iterator[str]:
     opacities = _opacities(weights)
+    is_large = weights.size > MAX_CELLS
     for (row, column), weight in np.ndenumerate(weights):
+        if is_large and opacities[row, column] < _FAINT:
+            continue
         x, y = layout.left + column * layout.cell, layout.top + row * layout.cell
         # Bidirectional isolates keep the arrow between the words in any script.
         words = f"\u2068{escape(rows[row])}\u2069 ← \u2068{escape(columns[column])}\u2069"
         yield (
-            f'<rect class="cell" x="{x}" y="{y}" width="{layout.cell}" height="{layout.cell}"'
+            f'<rect class="{_css_class(weight)}" x="{x}" y="{y}"'
+            f' width="{layout.cell}" height="{layout.cell}"'
             f' fill-opacity="{opacities[row, column]:.3g}">'
             f"<title>{words}: {weight:.2f}</title></rect>"
         )
@@ -223,7 +240,7 @@ def _values(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
         x = layout.left + (column + 0.5) * layout.cell
         y = layout.top + (row + 0.5) * layout.cell + 3.5
         css_class = "value over" if opacities[row, column] > 0.62 else "value"
-        digits = f"{weight:.2f}".removeprefix("0")
+        digits = f"{weight:.2f}".replace("0.", ".", 1)
         yield f'<text class="{css_class}" x="{x:g}" y="{y:g}">{digits}</text>'
 
 
@@ -235,17 +252,32 @@ def _frame(weights: NDArray[Any], layout: _Layout) -> str:
     )
 
 
+def _divider(column: int, weights: NDArray[Any], layout: _Layout) -> str:
+    x, height = layout.left + column * layout.cell, layout.cell * len(weights)
+    return (
+        f'<line class="divider" x1="{x}" x2="{x}" y1="{layout.top}" y2="{layout.top + height}"'
+        f' pointer-events="none"/>'
+    )
+
+
 def _legend(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
     y = layout.height - 28
-    for step in range(10):
-        x = layout.left + 16 + step * 12
-        yield (
-            f'<rect class="cell" x="{x}" y="{y}" width="12" height="10" pointer-events="none"'
-            f' fill-opacity="{(step + 0.5) / 10:.2f}"/>'
-        )
-    yield f'<text class="quiet" x="{layout.left}" y="{y + 9}">0</text>'
+    is_signed = bool(weights.min() < 0)
     vmax = f"{find_vmax(weights):.2f}"
-    yield f'<text class="quiet" x="{layout.left + 144}" y="{y + 9}">{vmax}</text>'
+    x = layout.left
+    yield f'<text class="quiet" x="{x}" y="{y + 9}">{f"−{vmax}" if is_signed else "0"}</text>'
+    x += 14 + 7 * len(vmax) if is_signed else 16
+    for step in range(10):
+        strength = (2 * step - 9) / 9 if is_signed else (step + 0.5) / 10
+        yield (
+            f'<rect class="{_css_class(strength)}" x="{x + step * 12}" y="{y}" width="12"'
+            f' height="10" pointer-events="none" fill-opacity="{abs(strength):.2f}"/>'
+        )
+    yield f'<text class="quiet" x="{x + 128}" y="{y + 9}">{vmax}</text>'
+
+
+def _css_class(weight: float) -> str:
+    return "cell" if weight >= 0 else "cell negative"
 
 
 def _plot(
@@ -256,20 +288,34 @@ def _plot(
     num_rows, num_columns = weights.shape
     canvas = Figure(figsize=(min(40, 0.3 * num_columns + 1), min(40, 0.3 * num_rows + 1)))
     axes = canvas.add_subplot()
-    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=find_vmax(weights), aspect="equal")
+    image = axes.imshow(weights, aspect="equal", **color_scale(weights))
     axes.set_xticks(range(num_columns), [label(word) for word in columns])
     axes.set_yticks(range(num_rows), [label(word) for word in rows])
     axes.tick_params(top=False, left=False, labeltop=True, bottom=False, labelbottom=False)
+    # The cells of a large map are smaller than letters of the usual size.
+    is_large = max(num_rows, num_columns) > _MANY
+    axes.tick_params(labelsize=7 if is_large else 10)
     for tick in axes.get_xticklabels():
-        tick.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
+        tick.set(rotation=90 if is_large else _SLOPE, ha="left", rotation_mode="anchor")
+        if is_large:
+            tick.set(va="center")
     axes.spines[:].set(visible=True, color=_FRAME)
     axes.set_title(clean(title), loc="left", fontweight="bold", pad=12)
-    canvas.colorbar(image, ax=axes, shrink=0.6, aspect=16, pad=0.03).outline.set_visible(False)
+    shrink = min(0.6, 18 / num_rows)
+    bar = canvas.colorbar(image, ax=axes, shrink=shrink, aspect=16, pad=0.03)
+    bar.outline.set_visible(False)
     return canvas
 
 
+def color_scale(weights: NDArray[Any]) -> dict[str, Any]:
+    """Return the colours of matplotlib: white to blue; from red if some weights are negative."""
+    vmax, is_signed = find_vmax(weights), bool(weights.min() < 0)
+    return {"cmap": "RdBu" if is_signed else "Blues", "vmin": -vmax * is_signed, "vmax": vmax}
+
+
 def _opacities(weights: NDArray[Any]) -> NDArray[Any]:
-    return (weights / find_vmax(weights)).clip(0)
+    opacities: NDArray[Any] = np.abs(weights) / find_vmax(weights)
+    return opacities
 
 
 def _check_table(table: ArrayLike) -> NDArray[Any]:

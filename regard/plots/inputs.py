@@ -66,8 +66,12 @@ def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str
 
 
 def find_vmax(weights: NDArray[Any]) -> float:
-    """Return the upper end of the colour scale: the largest weight, or 1 if all are zero."""
-    return float(weights.max()) if weights.max() > 0 else 1.0
+    """Return the upper end of the colour scale: the largest weight, or 1 if all are zero.
+
+    If there are negative weights, the colours of both signs end at the largest absolute value.
+    """
+    largest = max(float(weights.max()), -float(weights.min()))
+    return largest if largest > 0 else 1.0
 
 
 def check_image(image: ArrayLike) -> Pixels:

@@ -18,6 +18,7 @@ from regard.plots.inputs import Pixels, check_image, check_weights, find_vmax, l
 _SHADES = {"░": 0.05, "▒": 0.25, "▓": 0.5, "█": 0.75}
 # From dark to bright: readable on light and on dark terminals.
 _RAMP = {0.0: (20, 28, 41), 0.35: (29, 84, 128), 0.7: (78, 167, 214), 1.0: (240, 250, 255)}
+_NEGATIVE_RAMP = {0.0: (20, 28, 41), 0.35: (122, 30, 34), 0.7: (214, 96, 77), 1.0: (255, 228, 216)}
 _BLOCKS = " ░▒▓█"
 _SPACING = 2
 
@@ -40,11 +41,12 @@ def heatmap(
     *,
     width: int | None = None,
     has_values: bool = False,
+    divider: int = 0,
 ) -> Text:
     """Render a heat map as text for a `rich` console; its `.plain` is readable without colour.
 
     Each source word has its own line, connected to its column. A heat map that is too wide is
-    continued below.
+    continued below. Negative weights are red and marked by a minus sign.
 
     Args:
         weights: (T, S).
@@ -52,6 +54,7 @@ def heatmap(
         columns: Source words.
         width: Width of a line in cells; that of the terminal if not given.
         has_values: Whether cells show their weight in hundredths instead of a shade.
+        divider: Number of columns before a vertical line; 0 = no line.
     """
     array = check_weights(weights, rows, columns)
     vmax = find_vmax(array)
@@ -59,17 +62,26 @@ def heatmap(
     names = [label(word) for word in rows]
     margin = max(map(cell_len, names)) + 1
     cell = 3 if has_values else 2
-    available = line_width(width) - margin
+    available = line_width(width) - margin - bool(divider)
     per_part = max(1, (available - max(map(cell_len, heads)) - 3) // cell + 1)
     text = Text(no_wrap=True, overflow="ignore")
     for start in range(0, len(heads), per_part):
         part = slice(start, start + per_part)
-        text.append(_staircase(heads[part], margin, cell))
+        text.append(_staircase(heads[part], margin, cell, divider=divider - start))
         for name, values in zip(names, array[:, part], strict=True):
             text.append(" " * (margin - 1 - cell_len(name)) + name + " ")
-            for value in values:
-                shown = f"{100 * value:3.0f}" if has_values else _shade(value / vmax) * cell
-                text.append(shown, _style(value / vmax, is_solid=not has_values))
+            for column, value in enumerate(values, start):
+                if divider and column == divider:
+                    text.append("┊")
+                strength = float(abs(value)) / vmax
+                if has_values:
+                    shown = f"{100 * value:3.0f}"
+                else:
+                    shown = _shade(strength) * cell
+                    if value < 0 and shown.strip():
+                        shown = shown[:-1] + "-"
+                is_solid = not has_values and value >= 0
+                text.append(shown, _style(strength, is_solid=is_solid, is_negative=value < 0))
             text.append("\n")
         text.append("\n")
     return text if has_values else text.append_text(_legend(vmax, margin))
@@ -147,10 +159,16 @@ def mosaic(
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
-def _staircase(heads: Sequence[str], margin: int, cell: int) -> str:
+def _staircase(heads: Sequence[str], margin: int, cell: int, *, divider: int) -> str:
+    """Return the labels of columns; a column `divider`, if there is one, is moved by one cell."""
     indent = " " * (margin + cell // 3)
-    bar = "│" + " " * (cell - 1)
-    return "".join(f"{indent}{bar * step}╭ {head}\n" for step, head in enumerate(heads))
+    lines = []
+    for step, head in enumerate(heads):
+        bars = ["│" + " " * (cell - 1)] * step
+        if 0 < divider <= step:
+            bars.insert(divider, " ")
+        lines.append(f"{indent}{''.join(bars)}╭ {head}\n")
+    return "".join(lines)
 
 
 def _shade(strength: float) -> str:
@@ -158,9 +176,10 @@ def _shade(strength: float) -> str:
     return marks[-1] if marks else " "
 
 
-def _style(strength: float, *, is_solid: bool) -> Style:
-    stops = np.array(list(_RAMP.values()))
-    red, green, blue = (np.interp(strength, list(_RAMP), stops[:, channel]) for channel in range(3))
+def _style(strength: float, *, is_solid: bool, is_negative: bool = False) -> Style:
+    ramp = _NEGATIVE_RAMP if is_negative else _RAMP
+    stops = np.array(list(ramp.values()))
+    red, green, blue = (np.interp(strength, list(ramp), stops[:, channel]) for channel in range(3))
     background = Color.from_rgb(red, green, blue)
     # A mark in the background colour is a solid block; without colour the mark is visible.
     foreground = background if is_solid else Color.parse("#ffffff" if strength < 0.6 else "#000000")

@@ -9,8 +9,9 @@ from regard.core.errors import DataError
 from regard.data.text.dialogue import SPEAKERS, TURNS, has_turns, write_context
 from regard.models.encoders import max_tokens
 from regard.runs.ensemble import split_folders
-from regard.runs.folder import TEST, read_config, read_test_set
+from regard.runs.folder import TEST, read_test_set
 from regard.runs.reranking import PredictFunction, check_text_generator, predict_function
+from regard.runs.saved.config import read_config
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks.base import Task
 from regard.tasks.generation.recipe import Recipe

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from regard.core import config
 from regard.core.errors import ConfigError
-from regard.runs.folder import read_config
 from regard.runs.recipes import load_recipe, recipe_path
+from regard.runs.saved.config import read_config
 from regard.tasks.table import override_recipe, to_recipe
 
 

@@ -31,13 +31,14 @@ from regard.core.records import (
     check_record,
     check_run_file,
     listed,
-    shown,
 )
 from regard.core.tensor_files import open_tensors
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.provenance import command_line
+from regard.runs.saved.config import CONFIG, FORMAT, read_config
+from regard.runs.saved.precision import PRECISION, attach_finder
 from regard.tasks.base import Task
 from regard.tasks.evaluation import EvaluationRecord, check_groups
 from regard.tasks.recipe import BaseRecipe
@@ -55,10 +56,6 @@ AnyTask = TypeVar("AnyTask", bound=Task[Any])
 MAX_BYTES = {".json": MAX_JSON, ".jsonl": MAX_JSON_LINES}
 """Maximum sizes of files of a run, by suffix."""
 
-FORMAT = 2
-"""Version of the folder's layout; increased when older versions could not read it."""
-
-CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 METRICS = "metrics.json"
 TRAINING_LOG = "journal.jsonl"
@@ -68,29 +65,8 @@ REPORT = "report.html"
 TENSORBOARD = "tensorboard"
 AVERAGES = "averages"
 
-RESULTS = (METRICS, PREDICTIONS, REPORT)
-"""Files written at the end of training."""
-
-
-class _About(TypedDict, total=False):
-    """Provenance of a run, as far as it is used again."""
-
-    data: list[str]
-    valid: list[str]
-    test: list[str]
-    data_fingerprint: str
-    model_type: str
-    has_turns: bool
-    recipe: str | None
-    launch: str
-    changes: list[dict[str, Any]]
-
-
-class _Config(TypedDict):
-    """Content of `config.json`."""
-
-    recipe: dict[str, Any]
-    about: _About
+RESULTS = (METRICS, PREDICTIONS, REPORT, PRECISION)
+"""Files written at the end of training or later."""
 
 
 class _Row(TypedDict):
@@ -160,7 +136,9 @@ def prepare_to_resume(folder: Path) -> None:
         _check_sizes(folder)
         add_checksums(folder, ignored=() if _is_readable(folder / WEIGHTS) else [WEIGHTS])
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
-    forget_checksums(folder, [TRAINING_LOG])
+    # The weights will change, so the precision is measured again.
+    (folder / PRECISION).unlink(missing_ok=True)
+    forget_checksums(folder, [TRAINING_LOG, PRECISION])
 
 
 def _check_sizes(folder: Path) -> None:
@@ -248,26 +226,6 @@ def check_folder(folder: Path) -> list[Path]:
     return [path for paths in files.values() for path in paths]
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read a run's settings; raise `CheckpointError` if this is not a run folder."""
-    if not folder.is_dir():
-        raise CheckpointError(
-            f"{folder} is not a folder. Give a run folder made by `regard train`."
-        )
-    path = folder / CONFIG
-    config = read_record(path, dict[str, Any])
-    version = config.get("format")
-    if version != FORMAT:
-        is_older = isinstance(version, int) and version < FORMAT
-        remedy = "Train again" if is_older else "Upgrade with `pip install -U regard`"
-        raise CheckpointError(
-            f"{folder} was saved in format {shown(version)}; this version reads format {FORMAT}. "
-            f"{remedy}."
-        )
-    check_record(config, _Config, str(path))
-    return config
-
-
 def read_metrics(folder: Path) -> dict[str, Any]:
     """Read provenance, training cost and scores of a finished run."""
     metrics: Any = read_record(folder / METRICS, _Metrics)
@@ -301,7 +259,9 @@ def load_one(
     check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, TRAINING_LOG, *RESULTS))
     recipe = recipe or to_recipe(read_config(path)["recipe"])
     kind = task_class(recipe)
-    return kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
+    task = kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))
+    attach_finder(task, path / WEIGHTS)
+    return task
 
 
 def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:

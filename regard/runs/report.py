@@ -22,7 +22,6 @@ from regard.runs.folder import (
     PREDICTIONS,
     REPORT,
     TRAINING_LOG,
-    read_config,
     read_metrics,
     read_test_set,
 )
@@ -32,6 +31,7 @@ from regard.runs.report_samples import (
     sample_sections,
     shorten,
 )
+from regard.runs.saved.config import read_config
 from regard.tasks.attention_plots import attention_svg
 from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation

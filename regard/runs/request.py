@@ -17,8 +17,8 @@ from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
 from regard.runs.auto_recipe import choose_recipe
 from regard.runs.auto_tokens import fit_tokens
-from regard.runs.folder import CONFIG, read_config
 from regard.runs.recipes import is_file, load_recipe
+from regard.runs.saved.config import CONFIG, read_config
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs, skip_errors

@@ -20,7 +20,6 @@ from regard.runs.auto_tokens import MAX_INSPECTED
 from regard.runs.fingerprint import fingerprint, has_fingerprint
 from regard.runs.folder import (
     AVERAGES,
-    CONFIG,
     METRICS,
     PREDICTIONS,
     WEIGHTS,
@@ -30,7 +29,6 @@ from regard.runs.folder import (
     load_one,
     load_untrained,
     prepare_to_resume,
-    read_config,
     record_changes,
 )
 from regard.runs.lock import FolderLock, FolderWatch
@@ -38,6 +36,8 @@ from regard.runs.max_tokens import choose_max_tokens, with_max_tokens
 from regard.runs.provenance import describe_provenance
 from regard.runs.report import write_report
 from regard.runs.request import Request
+from regard.runs.saved.config import CONFIG, read_config
+from regard.runs.saved.precision import attach_finder, without_auto
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
@@ -123,6 +123,7 @@ def train(
             all_loggers = [*watches, display or choose_display(), *loggers]
             task, splits, summary = _fit(request, processes, all_loggers)
         task.model.eval()
+        attach_finder(task, request.out / WEIGHTS)
         release_memory()
         result = TrainingResult(request.out, task, summary, None)
         if processes.is_first:
@@ -215,9 +216,10 @@ def _build_trainer(
 
 def _evaluate(folder: Path, task: Task[Any], splits: Splits, *, summary: Summary) -> TrainingResult:
     """Evaluate a trained model, and write the results and a report into the run folder."""
-    evaluation = task.evaluate(splits.test, num_bootstrap=200)
-    save_metrics(folder, task, evaluation, summary=summary)
-    report = _try_report(folder, task, evaluation, examples=splits.test)
+    measured = without_auto(task)
+    evaluation = measured.evaluate(splits.test, num_bootstrap=200)
+    save_metrics(folder, measured, evaluation, summary=summary)
+    report = _try_report(folder, measured, evaluation, examples=splits.test)
     return TrainingResult(folder, task, summary, evaluation, report)
 
 
@@ -285,27 +287,6 @@ def save_metrics(
             "test": evaluation.to_dict(),
         },
     )
-
-
-def read_run_data(folder: Path, task: Task[Any]) -> Splits:
-    """Read the training, validation and test data of a run again.
-
-    Args:
-        folder: The run folder.
-        task: The run itself.
-    """
-    about = read_config(folder)["about"]
-    if "data" not in about:
-        raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
-    # Older runs do not list validation and test data; a different split fails the check below.
-    data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
-    splits = task.read(data, valid, test, config=task.recipe.data)
-    if not has_fingerprint(splits, about["data_fingerprint"]):
-        raise CheckpointError(
-            f"{' '.join(data)} has changed since {folder} was trained on it. "
-            "Restore the data, or train again."
-        )
-    return splits
 
 
 def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:

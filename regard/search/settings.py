@@ -78,8 +78,9 @@ class SearchConfig(Config):
     typical_p: UnitInterval = 1.0
     """Probability of the smallest set of tokens to sample from whose information is nearest to the
     entropy; 1 = all."""
-    precision: Literal["fp32", "bf16", "int8"] = "fp32"
-    """Precision of matrix products in search."""
+    precision: Literal["fp32", "bf16", "int8", "auto"] = "fp32"
+    """Precision of matrix products in search; 'auto' = the fastest one whose BLEU on the validation
+    data is at most 0.1 below that of fp32, measured once and stored in the run folder."""
     seed: NonNegative = 0
     """Seed of sampling. Samples depend on the seed and the sentence only."""
 

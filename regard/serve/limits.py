@@ -63,6 +63,8 @@ class Limits(Config):
             search: The settings asked for.
             own: The settings of the run.
         """
+        if search.precision == "auto":
+            raise invalid("`search.precision` must be 'fp32', 'bf16' or 'int8' in a request.")
         bounds = {
             "beams": self.beams,
             "consensus": self.beams,

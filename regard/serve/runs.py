@@ -12,7 +12,8 @@ from typing import Any
 from regard.core.errors import ConfigError, RegardError
 from regard.core.logging import logger
 from regard.runs.ensemble import split_folders
-from regard.runs.folder import load, read_config, read_test_set
+from regard.runs.folder import load, read_test_set
+from regard.runs.saved.config import read_config
 from regard.serve.batching import Batcher
 from regard.serve.errors import RequestError
 from regard.serve.text.languages import LanguageDetector, find_pair
@@ -20,6 +21,7 @@ from regard.tasks.base import Attends, Embeds, Generates, Task
 from regard.tasks.decoding.alternatives import HasScorers
 from regard.tasks.decoding.preparation import NUM_ROWS
 from regard.tasks.reading import find_modality
+from regard.tasks.search import override_task_search
 
 NUM_SAMPLES = 1_000
 """Number of pairs of the test set from which the detector of languages learns."""
@@ -131,7 +133,8 @@ def load_runs(
                 f"Two runs have the name '{name}'. Name one of them: `other={folder}`."
             )
         try:
-            task = load(folder, device)
+            # The precision `auto` is chosen now, not while requests wait.
+            task = override_task_search(load(folder, device))
         except RegardError as caught:
             error = error or caught
             failed[name] = str(caught)

@@ -18,7 +18,7 @@ from regard.data.splits import Splits
 from regard.metrics.vision.images import image_mse
 from regard.models.pca import Pca
 from regard.runs.folder import WEIGHTS, load_one
-from regard.runs.train import read_run_data
+from regard.runs.saved.data import read_run_data
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.latents import check_autoencoder
 

@@ -10,9 +10,10 @@ from regard.core.device import find_device
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.runs.folder import CONFIG, METRICS, read_config
+from regard.runs.folder import METRICS
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
+from regard.runs.saved.config import CONFIG, read_config
 from regard.runs.train import train
 
 FULL = {

@@ -22,7 +22,7 @@ from regard.models.packing import SearchPrecision
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.batches import EncoderBatch
-from regard.tasks.decoding.preparation import PACKED_MODELS
+from regard.tasks.decoding.preparation import PrecisionSetting, find_packed
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import describe_task, facts_html
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
@@ -276,6 +276,9 @@ class Task(ABC, Generic[AnyRecipe]):
 class Generates(Task[AnyRecipe]):
     """A task that generates targets by search."""
 
+    find_precision: Callable[[Any], SearchPrecision] | None = None
+    """Chooses the precision for `search.precision=auto`; set when a run folder is loaded."""
+
     @property
     def search(self) -> SearchConfig:
         """The search settings of the recipe."""
@@ -290,10 +293,10 @@ class Generates(Task[AnyRecipe]):
         changed.recipe = replace(recipe, search=search)
         return changed
 
-    def with_packed_model(self, precision: SearchPrecision) -> Self:
+    def with_packed_model(self, precision: PrecisionSetting) -> Self:
         """Return the same task with weights packed for search in a precision."""
         changed = copy.copy(self)
-        changed.model = PACKED_MODELS.find(self.model, precision)
+        changed.model = find_packed(self, precision)
         return changed
 
     @abstractmethod

@@ -76,6 +76,11 @@ class LanguageRecipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.search.precision == "auto":
+            raise ConfigError(
+                "`search.precision` must be 'fp32', 'bf16' or 'int8' for a language model, but is "
+                "'auto'."
+            )
         model = self.model
         if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
             return

@@ -1,6 +1,7 @@
 """Overrides of the search settings of a task."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from regard.core.errors import ConfigError
@@ -13,7 +14,8 @@ def search_with(
 ) -> SearchConfig | None:
     """Return the search settings of a task with overrides; None if the task does not search.
 
-    Unless `beams` is given, there are at least `num_best` beams.
+    Unless `beams` is given, there are at least `num_best` beams. The precision `auto` of a run
+    folder is replaced by that which is chosen.
 
     Args:
         task: Any task.
@@ -35,6 +37,8 @@ def search_with(
     if beams is None:
         search = search.with_beams(num_best)
     search.warn_about_unused(has_beam_option=beams is not None)
+    if search.precision == "auto" and task.find_precision is not None:
+        search = replace(search, precision=task.find_precision(task))
     return search
 
 

@@ -115,6 +115,7 @@ def test_details_of_other_tasks_are_refused(refused, task_run):
 
 def test_a_tree_needs_no_target_and_no_reranker(refused, tiny_run):
     folder = tiny_run.folder
-    assert "Leave one out" in refused("show", folder, SENTENCE, "--tree", "--target", "b a")
+    for options in (("--target", "b a"), ("--alternatives", 2), ("--heads",)):
+        assert "Leave out `--target`" in refused("show", folder, SENTENCE, "--tree", *options)
     message = refused("predict", folder, SENTENCE, "--tree", "t.json", "--rerank", folder)
     assert "cannot be used with `--rerank`" in message

@@ -122,7 +122,7 @@ class TestImages:
         monkeypatch.setenv("COLUMNS", "130")
         result = regard("show", tiny_run.folder, SENTENCE, "--target", "e d")
         assert result.lines[0] == "e d"
-        words, notes = (result.lines[index].split() for index in (-3, -2))
+        words, notes = (result.lines[index].split() for index in (-4, -3))
         assert words == ["e", "d", "<eos>"]
         assert notes == ["max", "1.00"] * 3
         # Without colours the image has shades: bright at large weights, dark at small ones.
@@ -152,3 +152,108 @@ def test_a_recording_given_to_a_model_of_text_is_refused(refused, tiny_run, tmp_
     path = tmp_path / "o.mp3"
     path.write_bytes(b"ID3\4\0\0")
     assert "is a recording (MP3), but must be text." in refused("show", tiny_run.folder, path)
+
+
+class TestAttribution:
+    """Methods other than attention, and several side by side."""
+
+    def test_terminal_shows_the_contributions_of_source_and_earlier_tokens(self, regard, tiny_run):
+        result = regard("show", tiny_run.folder, SENTENCE, "--by", "erasure", "--target", "c b")
+        assert result.lines[:2] == ["c b", "Shown: erasure"]
+        heads = [line.split()[-1] for line in result.lines if "╭" in line]
+        assert heads == ["a", "b", "c", "<eos>", "c", "b"]
+        assert result.lines[-1].startswith("Probabilities: c ")
+
+    def test_several_methods_are_measured(self, regard, tiny_run):
+        methods = "attention,gradients,erasure"
+        result = regard("show", tiny_run.folder, SENTENCE, "--by", methods)
+        titles = ["attention", "gradient × input", "erasure"]
+        assert [line for line in result.lines if line in titles] == titles
+        measured = [line.split(":")[0] for line in result.lines[-4:]]
+        assert measured == [*titles, "random scores"]
+        assert all("comprehensiveness" in line for line in result.lines[-4:])
+
+    def test_page_names_the_model_and_the_sentence(self, regard, tiny_run, tmp_path):
+        path = tmp_path / "map.html"
+        regard("show", tiny_run.folder, SENTENCE, "--by", "gradients,erasure", "-o", path)
+        page = path.read_text(encoding="utf-8")
+        for text in (
+            str(tiny_run.folder),
+            SENTENCE,
+            "rnn → bahdanau",
+            "gradient × input",
+            "random",
+        ):
+            assert text in page
+        assert page.count("<svg") == 1 and "<script" not in page and "http-equiv" not in page
+
+    @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+    def test_several_maps_are_saved_in_one_file(self, regard, tiny_run, tmp_path, ending):
+        path = tmp_path / f"map.{ending}"
+        result = regard("show", tiny_run.folder, SENTENCE, "--by", "gradients,erasure", "-o", path)
+        assert result.lines[-1] == str(path) and path.stat().st_size > 1000
+
+    def test_model_without_attention_has_other_methods(self, regard, tiny_run_without_attention):
+        result = regard("show", tiny_run_without_attention.folder, SENTENCE, "--by", "gradients")
+        assert result.code == 0 and "Shown: gradient × input" in result.lines
+
+    def test_labels_of_images_are_explained_by_cells(self, regard, task_run, monkeypatch, tmp_path):
+        run = task_run("classification")
+        image = next(run.folder.parent.glob("*.png"))
+        path = tmp_path / "map.svg"
+        result = regard("show", run.folder, image, "--by", "gradients,erasure", "-o", path)
+        assert result.lines[1] == "Shown: gradient × input, erasure"
+        assert path.read_text(encoding="utf-8").count("<image ") == 3
+
+    def test_language_model_explains_a_continuation(self, regard, task_run):
+        folder = task_run("language_model").folder
+        result = regard("show", folder, "the d", "--by", "erasure", "--target", "og")
+        assert result.lines[:2] == ["og", "Shown: erasure"]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--by", "lime"), "`by` must be one of 'attention'"),
+            (("--by", "erasure", "--heads"), "are for attention alone"),
+            (("--tree", "--by", "erasure"), "Leave out `--target`, `--alternatives`"),
+            (("--of", "encoder"), "The encoder of this run has no self-attention"),
+            (("--of", "head"), "`of` must be 'cross', 'encoder' or 'decoder', but is 'head'."),
+        ],
+    )
+    def test_options_that_do_not_fit_are_refused(self, refused, tiny_run, options, message):
+        assert message in refused("show", tiny_run.folder, SENTENCE, *options)
+
+
+class TestHeads:
+    """One map per layer and head, and self-attention."""
+
+    @pytest.mark.parametrize(
+        ("part", "first"), [("cross", "a"), ("encoder", "a"), ("decoder", "c")]
+    )
+    def test_each_head_has_a_map(self, regard, tiny_transformer_run, part, first):
+        options = ("--heads", "--of", part, "--target", "c b a")
+        result = regard("show", tiny_transformer_run.folder, SENTENCE, *options)
+        titles = [line for line in result.lines if line.startswith("layer")]
+        assert titles == ["layer 1, head 1", "layer 1, head 2"]
+        heads = [line.split()[-1] for line in result.lines if "╭" in line]
+        assert heads[part == "decoder"] == first
+
+    def test_mean_of_self_attention_is_one_map(self, regard, tiny_transformer_run, tmp_path):
+        path = tmp_path / "map.html"
+        regard("show", tiny_transformer_run.folder, SENTENCE, "--of", "encoder", "-o", path)
+        page = path.read_text(encoding="utf-8")
+        assert "self-attention of the encoder, mean of 1 × 2 layers × heads" in page
+
+    def test_alternatives_are_shown_for_each_token(self, regard, tiny_run):
+        options = ("--alternatives", 2, "--target", "c b a")
+        result = regard("show", tiny_run.folder, SENTENCE, *options)
+        table = [line.split("│") for line in result.lines[-5:]]
+        assert table[0][1].strip() == "Most likely tokens"
+        assert [row[0].split()[0] for row in table[1:]] == ["c", "b", "a", "<eos>"]
+        assert all(len(row[1].split()) == 4 for row in table[1:])
+
+    def test_labels_have_no_alternatives(self, refused, task_run):
+        run = task_run("classification")
+        image = next(run.folder.parent.glob("*.png"))
+        message = refused("show", run.folder, image, "--alternatives", 2)
+        assert "`--alternatives` are for models that generate a target" in message

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from regard.runs.folder import CONFIG
+from regard.runs.saved.config import CONFIG
 from regard.training.checkpoint import find_training
 from tests.faults.harness import FINISHED, REFUSED, run_on_full_disk
 

@@ -23,6 +23,7 @@ from tests.serve.conftest import LIMITS
         ({"sources": "a", "num_best": 0}, 422, "`num_best`"),
         ({"sources": "a", "search": {"beams": 9}}, 422, "`search.beams` must be at most 8"),
         ({"sources": "a", "search": {"max_extra": 513}}, 422, "`search.max_extra`"),
+        ({"sources": "a", "search": {"precision": "auto"}}, 422, "`search.precision` must be"),
         ({"sources": "a", "search": {"max_ratio": 50}}, 422, "`search.max_ratio`"),
         ({"sources": "a", "search": {"beams": "many"}}, 422, "`search.beams` must be int"),
         ({"sources": "a", "search": {"beam": 1}}, 422, "Did you mean 'beams'"),

@@ -26,8 +26,9 @@ from regard.core.progress import show_message, without_progress
 from regard.data.example import Example
 from regard.metrics.text.bleu import bleu
 from regard.runs.evaluate import read_test_data
-from regard.runs.folder import read_config, read_test_set
+from regard.runs.folder import read_test_set
 from regard.runs.provenance import describe_provenance
+from regard.runs.saved.config import read_config
 from regard.tasks.generation.task import Predictor
 
 NUM_ALONE = 100
@@ -64,7 +65,9 @@ class DecodeResult:
     contender: str
     """`regard`, or the name of a peer."""
     precision: str
-    """fp32, bf16, int8 or auto."""
+    """fp32, bf16, int8, or `auto (bf16)`: chosen for `auto`."""
+    used: str = ""
+    """fp32, bf16 or int8."""
     error: str = ""
     """Reason why there are no measurements."""
     searches: list[SearchResult] = field(default_factory=list)
@@ -83,14 +86,18 @@ def bench_decode(settings: DecodeSettings) -> dict[str, Any]:
     recipe = read_config(settings.run)["about"].get("recipe", "")
     examples = read_examples(task, settings)
     work = _plan(examples, settings)
-    entries = list_entries(settings)
+    entries = list_entries(settings, task)
     builders = {entry: partial(build_contender, entry, task, settings) for entry in entries}
     with exact_float32(), show_message("Decoding in turns"), without_progress():
         turns = Turns(builders, work, device=settings.device)
         measurements = turns.run(_allocates_with_torch)
         results = [to_result(entry, measurements[entry], examples) for entry in entries]
         results = _with_equal(results, list(measurements.values()))
-        mates = _check_batch_mates(task, examples, settings) if settings.batch_mates else []
+        mates = (
+            _check_batch_mates(task, examples, settings, entries=entries)
+            if settings.batch_mates
+            else []
+        )
     if settings.device.type == "cpu":
         with show_message("Measuring memory"):
             results = [
@@ -156,7 +163,10 @@ def to_result(
     """Return the results of an entry from its measurements; outputs are scored here."""
     if measured.error:
         return DecodeResult(
-            contender=entry.contender, precision=entry.precision, error=measured.error
+            contender=entry.contender,
+            precision=entry.label,
+            used=entry.precision,
+            error=measured.error,
         )
     references = [[one.target, *one.references] for one in examples]
     searches = []
@@ -176,7 +186,8 @@ def to_result(
     p50, p95 = np.percentile(measured.latencies, [50, 95]).tolist()
     return DecodeResult(
         contender=entry.contender,
-        precision=entry.precision,
+        precision=entry.label,
+        used=entry.precision,
         searches=searches,
         latency_p50=p50,
         latency_p95=p95,
@@ -207,7 +218,7 @@ def with_ratios(results: list[DecodeResult]) -> list[DecodeResult]:
     best: dict[tuple[str, int], float] = {}
     for result in results:
         for one in result.searches if result.contender != OURS else ():
-            key = (result.precision, one.beams)
+            key = (result.used or result.precision, one.beams)
             best[key] = max(one.sentences_per_second, best.get(key, 0.0))
 
     def with_ratio(precision: str, one: SearchResult) -> SearchResult:
@@ -215,18 +226,25 @@ def with_ratios(results: list[DecodeResult]) -> list[DecodeResult]:
         return replace(one, ratio=one.sentences_per_second / other) if other else one
 
     return [
-        replace(one, searches=[with_ratio(one.precision, search) for search in one.searches])
+        replace(
+            one,
+            searches=[with_ratio(one.used or one.precision, search) for search in one.searches],
+        )
         for one in results
     ]
 
 
 def _check_batch_mates(
-    task: Predictor, examples: Sequence[Example], settings: DecodeSettings
+    task: Predictor,
+    examples: Sequence[Example],
+    settings: DecodeSettings,
+    *,
+    entries: Sequence[Entry],
 ) -> list[BatchMates]:
     """Check the entries of this package."""
     sources = spread([str(one.source) for one in examples], settings.batch_mates)
     reports = []
-    for entry in list_entries(settings):
+    for entry in entries:
         if entry.contender != OURS:
             continue
         contender = build_contender(entry, task, settings)
@@ -238,7 +256,7 @@ def _check_batch_mates(
             reports.append(
                 BatchMates(
                     contender=entry.contender,
-                    precision=entry.precision,
+                    precision=entry.label,
                     beams=beams,
                     sentences=len(sources),
                     max_margin=max(margins, default=0.0),

@@ -12,6 +12,7 @@ from regard.bench.entries import OURS
 from regard.core.errors import ConfigError
 from regard.runs.folder import load
 from regard.search.settings import SearchConfig, override_search
+from regard.tasks.decoding.preparation import resolve_precision
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
@@ -26,16 +27,27 @@ class Entry:
     contender: str
     """`regard`, or the name of a peer."""
     precision: str
-    """fp32, bf16, int8 or auto."""
+    """fp32, bf16 or int8."""
+    is_auto: bool = False
+    """Whether the precision was chosen for `auto`."""
+
+    @property
+    def label(self) -> str:
+        """The precision in results, such as `auto (bf16)`."""
+        return f"auto ({self.precision})" if self.is_auto else self.precision
 
 
-def list_entries(settings: DecodeSettings) -> list[Entry]:
+def list_entries(settings: DecodeSettings, task: Predictor) -> list[Entry]:
     """Return the entries of a benchmark: this package first, then the peers."""
-    entries = [Entry(OURS, precision) for precision in settings.precisions]
+    entries = []
+    for name in settings.precisions:
+        given = override_search(task.search, settings.search_overrides(name)).precision
+        entries.append(Entry(OURS, resolve_precision(task, given), is_auto=given == "auto"))
+    chosen = [entry.precision for entry in entries]
     return entries + [
         Entry(name, precision)
         for name in settings.peers
-        for precision in PEERS[name].list_precisions(settings.precisions)
+        for precision in PEERS[name].list_precisions(chosen)
     ]
 
 

@@ -10,7 +10,8 @@ from regard.core.files import replacing_folder, write_json
 from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.load import LAYOUTS, check_output_folder
 from regard.interop.huggingface.weights import write_tensors
-from regard.runs.folder import load, read_config
+from regard.runs.folder import load
+from regard.runs.saved.config import read_config
 from regard.tasks.base import Task
 
 TOLERANCE = 1e-3

@@ -20,8 +20,9 @@ from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import match_weights, read_tensors
-from regard.runs.folder import CONFIG, FORMAT, WEIGHTS
+from regard.runs.folder import WEIGHTS
 from regard.runs.provenance import describe_provenance
+from regard.runs.saved.config import CONFIG, FORMAT
 from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import put_weights, save_weights
 from regard.training.loading import draft_model

@@ -22,9 +22,10 @@ from regard.core.logging import logger
 from regard.core.progress import counting
 from regard.core.records import find_special_kind
 from regard.runs.ensemble import split_folders
-from regard.runs.folder import CONFIG, RESULTS, TEST, TRAINING_LOG, WEIGHTS
+from regard.runs.folder import RESULTS, TEST, TRAINING_LOG, WEIGHTS
 from regard.runs.prediction.lexical import describe_lexical
 from regard.runs.prediction.predict import PredictionPipeline
+from regard.runs.saved.config import CONFIG
 from regard.tasks.generation.lexical import LexicalOptions
 
 if sys.platform != "win32":

@@ -14,10 +14,10 @@ from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
     TEST,
-    read_config,
     read_metrics,
     read_test_set,
 )
+from regard.runs.saved.config import read_config
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.table import to_recipe
 

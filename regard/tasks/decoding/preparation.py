@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
+from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.models.packing import SearchPrecision, pack
 from regard.search.cuda_graphs import StepGraphs
@@ -21,6 +22,9 @@ ONE_CORE_POSITIONS = 256
 """Maximum number of source positions that one core decodes as fast as several."""
 
 Versions = tuple[tuple[int, int], ...]
+
+PrecisionSetting = SearchPrecision | Literal["auto"]
+"""Values of `search.precision`."""
 
 
 class PackedModels:
@@ -37,7 +41,7 @@ class PackedModels:
         A model with hooks, such as those of `record`, is returned itself, since the hooks are for
         its own modules.
         """
-        if any(module._forward_hooks for module in model.modules()):
+        if _has_hooks(model):
             return model
         versions = _versions(model.parameters())
         known, copies = self._packed.get(model, (None, {}))
@@ -50,6 +54,10 @@ class PackedModels:
                 copies[precision].step_graphs = StepGraphs(copies[precision])
         return copies[precision]
 
+    def forget(self, model: nn.Module) -> None:
+        """Free the copies of a model."""
+        self._packed.pop(model, None)
+
 
 PACKED_MODELS = PackedModels()
 """The copies of all models of this process."""
@@ -58,6 +66,31 @@ PACKED_MODELS = PackedModels()
 def _versions(parameters: Iterable[Tensor]) -> Versions:
     """Return where the parameters are in memory, and how often they were changed in place."""
     return tuple((one.data_ptr(), -1 if one.is_inference() else one._version) for one in parameters)
+
+
+def _has_hooks(model: nn.Module) -> bool:
+    return any(module._forward_hooks for module in model.modules())
+
+
+def find_packed(task: Any, precision: PrecisionSetting) -> Any:
+    """Return a copy of the model of a task in a precision; the model itself if it has hooks."""
+    if _has_hooks(task.model):
+        return task.model
+    return PACKED_MODELS.find(task.model, resolve_precision(task, precision))
+
+
+def resolve_precision(task: Any, precision: PrecisionSetting) -> SearchPrecision:
+    """Return the precision to search in; raise `ConfigError` if there is none for `auto`."""
+    if precision != "auto":
+        return precision
+    if task.find_precision is None:
+        raise ConfigError(
+            "`search.precision` must be 'fp32', 'bf16' or 'int8' for language models, denoisers, "
+            "ensembles and models that were not loaded from a run folder, but is 'auto'. Set "
+            "search.precision=fp32, or load a single run of an encoder–decoder."
+        )
+    found: SearchPrecision = task.find_precision(task)
+    return found
 
 
 def count_workers(device: torch.device) -> int:

@@ -20,7 +20,7 @@ from regard.search.settings import SearchConfig
 from regard.search.tree import current_recorder
 from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.decoding.consensus import find_candidates, rank_texts
-from regard.tasks.decoding.preparation import limit_threads, search_batches
+from regard.tasks.decoding.preparation import count_workers, limit_threads, search_batches
 from regard.tasks.generation import ctc
 from regard.tasks.generation.coverage import rank_by_coverage
 from regard.tasks.generation.lexical import with_constraints
@@ -28,6 +28,29 @@ from regard.tasks.prediction import Prediction
 
 if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
+
+
+def predict_packed(
+    task: "Predictor",
+    sources: Sequence[Text],
+    config: SearchConfig,
+    *,
+    num_best: int = 1,
+    prefix: Sequence[int] = (),
+) -> list[list[Prediction]]:
+    """Pack the weights of the model, and return the best predictions of each source.
+
+    Args:
+        task: The run.
+        sources: The parsed sources.
+        config: The search settings, which are checked.
+        num_best: Number of predictions per source.
+        prefix: Tokens that each target begins with.
+    """
+    packed = task.with_packed_model(config.precision)
+    # Hooks of the model itself are called by one thread.
+    packed.num_workers = 1 if packed.model is task.model else count_workers(task.device)
+    return packed._predict(sources, config, num_best=num_best, prefix=prefix)
 
 
 def predict(

@@ -39,7 +39,6 @@ from regard.search.lexical.constraints import LexicalConstraints
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
-from regard.tasks.decoding.preparation import count_workers
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, finding, forced_decoding
 from regard.tasks.generation.coverage import check_coverage
@@ -266,10 +265,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             self.lexical.check_search(config)
         parsed = [self.parse_source(source) for source in sources]
         self._warn_of_sources(parsed)
-        task = self.with_packed_model(config.precision)
-        # Hooks of the model itself are called by one thread.
-        task.num_workers = 1 if task.model is self.model else count_workers(self.device)
-        return task._predict(parsed, config, num_best=num_best, prefix=tokens)
+        return finding.predict_packed(self, parsed, config, num_best=num_best, prefix=tokens)
 
     def _predict(
         self,

@@ -15,6 +15,7 @@ from regard.bench.decode.peers import table
 from regard.bench.decode.peers.huggingface import HuggingFacePredictor
 from regard.bench.decode.peers.loop import LoopPredictor
 from regard.bench.decode.settings import DecodeSettings
+from regard.cli.analysis.bench_decode import print_decode
 from regard.core.errors import ConfigError, RegardError
 from regard.data.text.field import both_sides
 from regard.data.text.tokenizers import TokenizerConfig
@@ -23,6 +24,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders.bahdanau import BahdanauDecoderConfig
 from regard.models.decoders.luong import LuongDecoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.runs.saved import precision
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -36,6 +38,12 @@ def quick_measurements(monkeypatch, tmp_path):
     """Measure no memory, which takes processes of their own; convert into an empty cache."""
     monkeypatch.setattr(bench, "measure_process", lambda entry, settings: 123)
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def checked_run(tiny_run, checked_folder):
+    """A copy of the tiny run, whose folder may change."""
+    return replace(tiny_run, folder=checked_folder)
 
 
 def settings(run, **changes):
@@ -53,14 +61,14 @@ def test_all_contenders_of_a_transformer_have_equal_bleu(tiny_transformer_run):
         ("regard", "fp32"), ("hf", "fp32"), ("ctranslate2", "fp32"), ("ctranslate2", "int8"),
     ]  # fmt: skip
     ours = results["regard", "fp32"]
-    for (_, precision), one in results.items():
+    for (_, name), one in results.items():
         assert one["error"] == ""
         assert [search["beams"] for search in one["searches"]] == [1, 5]
         for search, mine in zip(one["searches"], ours["searches"], strict=True):
             assert len(search["turns"]) == 2
             assert search["sentences_per_second"] == 12 / min(search["turns"])
             assert search["tokens_per_second"] > search["sentences_per_second"]
-            if precision == "fp32":
+            if name == "fp32":
                 assert (search["bleu"], search["equal"]) == (mine["bleu"], 1.0)
         assert 0 < one["latency_p50"] <= one["latency_p95"]
         assert one["peak_bytes"] == 123
@@ -152,12 +160,57 @@ def test_missing_packages_and_precisions_are_listed(tiny_run, monkeypatch):
 
 def test_peers_are_measured_in_their_own_precisions(tiny_run):
     chosen = settings(tiny_run, precisions=("fp32", "bf16"))
-    assert list_entries(chosen) == [
+    assert list_entries(chosen, load_run(chosen)) == [
         Entry("regard", "fp32"), Entry("regard", "bf16"),
         Entry("hf", "fp32"), Entry("hf", "bf16"),
         Entry("ctranslate2", "fp32"), Entry("ctranslate2", "bf16"), Entry("ctranslate2", "int8"),
         Entry("loop", "fp32"),
     ]  # fmt: skip
+
+
+def test_auto_is_listed_with_the_precision_that_is_used(checked_run, monkeypatch, capsys):
+    monkeypatch.setattr(
+        precision,
+        "measure",
+        lambda task, examples: {
+            "fp32": {"sentences_per_second": 1.0, "bleu": 30.0},
+            "bf16": {"sentences_per_second": 2.0, "bleu": 30.0},
+        },
+    )
+    chosen = settings(
+        checked_run, peers=("loop",), precisions=("auto",), beams=(1,), rounds=1, batch_mates=2
+    )
+    assert list_entries(replace(chosen, peers=("hf",)), load_run(chosen)) == [
+        Entry("regard", "bf16", is_auto=True), Entry("hf", "fp32"), Entry("hf", "bf16"),
+    ]  # fmt: skip
+    report = bench_decode(chosen)
+    ours = report["results"][0]
+    assert (ours["precision"], ours["used"], ours["error"]) == ("auto (bf16)", "bf16", "")
+    assert report["batch_mates"][0]["precision"] == "auto (bf16)"
+    print_decode(report)
+    assert "regard auto (bf16)" in capsys.readouterr().out
+
+
+def test_auto_is_compared_with_peers_of_the_precision_that_is_used():
+    def result(contender, precision, used, speed):
+        search = SearchResult(
+            beams=1,
+            sentences_per_second=speed,
+            tokens_per_second=speed,
+            turns=(1.0,),
+            bleu=0.0,
+            equal=1.0,
+        )
+        return DecodeResult(contender=contender, precision=precision, used=used, searches=[search])
+
+    ours, *_ = with_ratios(
+        [
+            result("regard", "auto (bf16)", "bf16", 6.0),
+            result("hf", "fp32", "fp32", 1.0),
+            result("hf", "bf16", "bf16", 2.0),
+        ]
+    )
+    assert ours.searches[0].ratio == 3.0
 
 
 def test_batches_have_the_given_number_of_sentences(tiny_run):

@@ -122,3 +122,28 @@ def test_png_with_labels_of_another_length_is_refused(tmp_path):
 def test_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in .png, .svg, .pdf or .html, .*map.bmp'"):
         save(tmp_path / "map.bmp", WEIGHTS, rows=ROWS, columns=COLUMNS)
+
+
+def test_negative_weights_have_a_colour_of_their_own():
+    markup = svg([[-0.5, 0.25]], ["a"], ["b", "c"])
+    cells = [rect for rect in elements(markup, "rect") if rect.find(SPACE + "title") is not None]
+    assert [cell.get("class") for cell in cells] == ["cell negative", "cell"]
+    assert [cell.get("fill-opacity") for cell in cells] == ["1", "0.5"]
+    assert "−0.50" in [text.text for text in elements(markup, "text")]
+
+
+def test_divider_is_a_line_after_a_number_of_columns():
+    markup = svg([[0.1, 0.2, 0.3]], ["a"], ["b", "c", "d"], divider=2)
+    (line,) = elements(markup, "line")
+    cells = [rect for rect in elements(markup, "rect") if rect.find(SPACE + "title") is not None]
+    assert line.get("x1") == line.get("x2") == cells[2].get("x")
+
+
+def test_large_maps_leave_out_faint_cells(monkeypatch):
+    monkeypatch.setattr("regard.plots.heatmap.MAX_CELLS", 2)
+    assert len(elements(svg([[1.0, 0.5, 0.001]], ["a"], ["b", "c", "d"]), "title")) == 2
+
+
+def test_characters_without_a_font_are_reported(tmp_path, caplog):
+    save(tmp_path / "map.png", [[1.0]], ["\U0001f9ff\ua840"], columns=["a"])
+    assert "no font installed here has" in caplog.text and ".svg or .html" in caplog.text

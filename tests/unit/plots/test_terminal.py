@@ -82,3 +82,20 @@ def test_control_codes_are_removed_from_words():
 def test_labels_of_another_length_are_refused():
     with pytest.raises(DataError, match="one row per target word"):
         heatmap(IDENTITY, WORDS[:2], WORDS)
+
+
+def test_negative_weights_are_marked_without_colour():
+    row = heatmap([[1.0, -1.0, -0.001]], ["t"], list("abc"), width=80).plain.splitlines()[3]
+    assert row == "t ███-  "
+
+
+def test_divider_is_a_line_between_columns():
+    lines = heatmap(IDENTITY, WORDS, WORDS, width=80, divider=2).plain.splitlines()
+    assert lines[:6] == [
+        "    ╭ a",
+        "    │ ╭ bb",
+        "    │ │  ╭ ccc",
+        "  a ██  ┊  ",
+        " bb   ██┊  ",
+        "ccc     ┊██",
+    ]

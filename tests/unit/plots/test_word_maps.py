@@ -28,3 +28,11 @@ def test_map_needs_one_row_per_word():
 def test_figure_needs_a_map():
     with pytest.raises(DataError, match="at least one map"):
         word_maps({})
+
+
+def test_many_long_maps_fit_on_a_sheet_of_limited_size():
+    words = [f"word {number}" for number in range(120)]
+    panels = {f"head {n}": WordMap(np.eye(120), words, words) for n in range(12)}
+    figure = word_maps(panels, columns=4)
+    assert max(figure.get_size_inches()) <= 81
+    assert 3 < figure.axes[0].get_yticklabels()[0].get_fontsize() < 10

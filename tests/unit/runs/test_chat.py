@@ -5,7 +5,8 @@ from regard.core.files import read_json, write_json
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.chat import Conversation, trained_on_turns
-from regard.runs.folder import CONFIG, TEST
+from regard.runs.folder import TEST
+from regard.runs.saved.config import CONFIG
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from regard.data.example import Example
 from regard.data.text.field import TOKENIZER
 from regard.data.text.readers import read_examples, write_examples
 from regard.runs.folder import (
-    CONFIG,
     METRICS,
     PREDICTIONS,
     REPORT,
@@ -22,10 +21,10 @@ from regard.runs.folder import (
     load,
     load_as,
     predict,
-    read_config,
     read_metrics,
     read_test_set,
 )
+from regard.runs.saved.config import CONFIG, read_config
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.task import Predictor

@@ -12,7 +12,6 @@ from regard.core.errors import CheckpointError
 from regard.core.files import read_json
 from regard.data.text.field import TOKENIZER
 from regard.runs.folder import (
-    CONFIG,
     METRICS,
     PREDICTIONS,
     TEST,
@@ -25,6 +24,7 @@ from regard.runs.folder import (
     read_test_set,
 )
 from regard.runs.report import read_evaluation, write_report
+from regard.runs.saved.config import CONFIG
 from regard.runs.train import train
 from regard.studies.compare.finished_runs import read_finished_runs
 from regard.training.checkpoint import read_weights

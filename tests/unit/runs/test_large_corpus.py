@@ -14,7 +14,8 @@ from regard.data.token_ids import TokenIds
 from regard.runs.fingerprint import fingerprint
 from regard.runs.folder import WEIGHTS, load_one
 from regard.runs.request import Request
-from regard.runs.train import read_run_data, train
+from regard.runs.saved.data import read_run_data
+from regard.runs.train import train
 from regard.tasks.generation.task import Predictor
 from regard.tasks.reading import read_pairs
 from regard.training.checkpoint import read_weights

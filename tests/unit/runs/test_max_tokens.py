@@ -10,8 +10,9 @@ from regard.core.errors import ConfigError
 from regard.runs import max_tokens
 from regard.runs import train as training
 from regard.runs.explain import explain
-from regard.runs.folder import WEIGHTS, read_config
+from regard.runs.folder import WEIGHTS
 from regard.runs.request import Request
+from regard.runs.saved.config import read_config
 from regard.runs.train import train
 from regard.tasks.generation.task import Predictor
 from regard.training import batch_size

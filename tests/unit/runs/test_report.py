@@ -10,8 +10,9 @@ import torch
 from regard.core.files import read_json, write_json
 from regard.runs import report
 from regard.runs import train as training
-from regard.runs.folder import CONFIG, METRICS, REPORT, TRAINING_LOG, read_test_set
+from regard.runs.folder import METRICS, REPORT, TRAINING_LOG, read_test_set
 from regard.runs.report import read_evaluation, write_report
+from regard.runs.saved.config import CONFIG
 from regard.runs.train import train
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names

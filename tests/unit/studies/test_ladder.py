@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.runs.folder import CONFIG, METRICS, read_config
+from regard.runs.folder import METRICS
 from regard.runs.recipes import load_recipe
+from regard.runs.saved.config import CONFIG, read_config
 from regard.studies import ladder
 from regard.studies.ladder import FULL, LAPTOP, train_ladder
 

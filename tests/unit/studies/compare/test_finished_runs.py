@@ -5,7 +5,8 @@ import pytest
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.data.example import Example
-from regard.runs.folder import CONFIG, METRICS
+from regard.runs.folder import METRICS
+from regard.runs.saved.config import CONFIG
 from regard.studies.compare.comparison import compare
 from regard.studies.compare.finished_runs import read_finished_runs
 from regard.studies.compare.sections import comparison_sections

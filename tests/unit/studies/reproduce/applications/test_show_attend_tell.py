@@ -1,8 +1,8 @@
 import pytest
 
 from regard.data.datasets.synthetic import scenes
-from regard.runs.folder import read_config
 from regard.runs.request import Request
+from regard.runs.saved.config import read_config
 from regard.studies.reproduce.applications import show_attend_tell as captions
 from regard.studies.reproduce.applications.show_attend_tell import (
     EXACT,

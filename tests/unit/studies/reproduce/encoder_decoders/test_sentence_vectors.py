@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from regard.data.text.readers import read_examples
-from regard.runs.folder import read_config
 from regard.runs.request import Request
+from regard.runs.saved.config import read_config
 from regard.studies.reproduce.encoder_decoders import sentence_vectors as module
 from regard.studies.reproduce.encoder_decoders.sentence_vectors import (
     BAG,
