@@ -21,6 +21,7 @@ from depth import depth
 from gather import count_flops, resident
 from gather_media import shrink
 from results import Row, rounded, write_results
+from serving import serving_load
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
@@ -375,7 +376,7 @@ def _measure(step: Callable[[], object]) -> Row:
 
 _ALL = (
     training_speed, speed_against_peers, decoding_against_peers, show_attend_tell, layer_cost,
-    long_sources, depth,
+    long_sources, depth, serving_load,
 )  # fmt: skip
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""

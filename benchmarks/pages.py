@@ -17,6 +17,7 @@ import alignment_tables
 import components
 import decoding_tables
 import reply_tables
+import serving_tables
 import special
 import speed_tables
 from components import Page, render, spread, table
@@ -75,6 +76,7 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
             *reply_tables.COMPONENTS,
             *speed_tables.COMPONENTS,
             *decoding_tables.COMPONENTS,
+            *serving_tables.COMPONENTS,
         )
         write_text(out / f"{plan.name}.md", render(page, functions))
 

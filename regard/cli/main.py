@@ -20,6 +20,7 @@ PANELS: dict[str, dict[str, str]] = {
         "train": "regard.cli.model.train:train",
         "predict": "regard.cli.model.predict:predict",
         "chat": "regard.cli.model.chat:chat",
+        "serve": "regard.cli.model.serve:serve",
         "evaluate": "regard.cli.model.evaluate:evaluate",
         "score": "regard.cli.model.evaluate:score",
         "show": "regard.cli.model.show:show",

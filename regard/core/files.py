@@ -1,4 +1,4 @@
-"""Atomic file writes, JSON, JSON lines, checksums."""
+"""Atomic file writes, JSON, JSON lines, checksums, the limit of open files."""
 
 import errno
 import hashlib
@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -200,3 +201,11 @@ def check_regular(path: str | Path) -> None:
             f"{path} is {kind}, but must be a file: data may be read several times. Save it to a "
             "file first, or give `-` for standard input where a command reads it."
         )
+
+
+def allow_open_files() -> None:
+    """Raise the limit of open files as far as the system allows; each connection is one."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit.
+        resource: Any = import_module("resource")
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

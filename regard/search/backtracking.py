@@ -131,6 +131,22 @@ def find_best(
     return best
 
 
+def read_best(steps: Sequence[Step]) -> tuple[int, ...]:
+    """Return the tokens of the first sentence's most likely active hypothesis; none at its end.
+
+    Args:
+        steps: The steps of a search so far, with the sentences of their rows.
+    """
+    first, last = steps[0].sentences, steps[-1].sentences
+    assert first is not None and last is not None
+    if last[0] != 0:
+        return ()
+    chosen = _by_sentence(steps[-1:], "kept", len(first))[0][:, :1]  # (B, 1)
+    whole = np.full_like(chosen, len(steps) - 1)
+    tokens, _ = _trace(steps, len(first), last=whole, chosen=chosen)
+    return tuple(tokens[0, 0].tolist())
+
+
 def _by_sentence(steps: Sequence[Step], name: str, batch: int, *, default: float = 0) -> Array:
     """Return a part of all steps, (T, B, ...), for all sentences.
 

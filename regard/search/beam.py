@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.models.interfaces import State, reorder, select_sentences
-from regard.search.backtracking import Step, find_best
+from regard.search.backtracking import Step, find_best, read_best
 from regard.search.candidates import build_candidates
 from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.greedy import find_active, should_check
@@ -17,6 +17,7 @@ from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.settings import SearchConfig
 from regard.search.stopping import Stopping
 from regard.search.tree import current_recorder
+from regard.search.watching import current_watch
 
 
 def beam_search(
@@ -51,7 +52,7 @@ def beam_search(
             f"`nbest` must be at most the number of beams ({config.beams}), but is {num_best}. "
             "Ask for more beams."
         )
-    recorder = current_recorder()
+    recorder, watch = current_recorder(), current_watch()
     if recorder:
         recorder.start()
     with search_steps(scorer, max_lengths, (beam_search, config, num_best, start, end)) as steps:
@@ -63,6 +64,8 @@ def beam_search(
             found.append(replace(step, sentences=sentences))
             if recorder:
                 recorder.add(step)
+            if watch:
+                watch(partial(read_best, found))
             if not should_check(index, scorer.device):
                 continue
             active = find_active(beams.is_done, can_leave=search.can_leave and not recorder)

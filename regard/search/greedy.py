@@ -12,6 +12,7 @@ from regard.models.interfaces import State, select_sentences
 from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
+from regard.search.watching import current_watch
 
 CHECK_EVERY = 4
 """Steps between checks on a GPU whether all sentences are done, since each check synchronises."""
@@ -67,10 +68,12 @@ def generate(
             is_done = rows.is_done | (tokens == end) | (rows.limits <= index + 1)
             return replace(rows, state=state, tokens=tokens, values=values, is_done=is_done)
 
-        rows, found = None, []
+        rows, found, watch = None, [], current_watch()
         for index in range(steps.num_steps):
             rows = steps.run(index, partial(step, index, rows))
             found.append((rows.numbers, rows.tokens, rows.values))
+            if watch:
+                watch(partial(_read_first, found))
             if not should_check(index, scorer.device):
                 continue
             active = find_active(rows.is_done.view(-1, width).all(1), can_leave=can_leave)
@@ -81,6 +84,11 @@ def generate(
         num_rows = steps.scorer.batch * width
         lengths = max_lengths.repeat_interleave(width).tolist()
         return _collect(found, num_rows, end=end, max_lengths=lengths)
+
+
+def _read_first(found: Sequence[tuple[Tensor, Tensor, Tensor]]) -> tuple[int, ...]:
+    """Return the tokens of the first hypothesis, from the results of all steps."""
+    return tuple(int(tokens[0]) for numbers, tokens, _ in found if not numbers[0])
 
 
 @dataclass(frozen=True)

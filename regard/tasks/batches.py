@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -74,7 +75,8 @@ def _compute_in_threads(
     pool = ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(1,))
     try:
         largest_first = sorted(batches, key=count_rows, reverse=True)
-        futures = [pool.submit(work, batch) for batch in largest_first]
+        # Searches may be watched by a function of the context.
+        futures = [pool.submit(copy_context().run, work, batch) for batch in largest_first]
         for future in as_completed(futures):
             yield future.result()
     finally:

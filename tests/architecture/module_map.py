@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 START, END = "<!-- module map: generated -->", "<!-- end of the module map -->"
 PACKAGES = (
     "core attention data metrics training plots models search tasks interpret runs interop "
-    "studies bench cli"
+    "studies bench serve cli"
 ).split()
 WIDTH = 34
 

@@ -149,6 +149,78 @@ def decode(
             print_decode(report)
 
 
+@app.command("serve", cls=Command)
+def serve(
+    run: Annotated[
+        str, typer.Argument(help="A run folder.", autocompletion=complete_run, show_default=False)
+    ] = "",
+    connections: Annotated[
+        str, typer.Option(help="Numbers of connections, with commas.")
+    ] = "1,64,1000",
+    batch: Annotated[
+        str, typer.Option(help="Maximum numbers of sources in a batch, with commas; 1 = none.")
+    ] = "1,64",
+    seconds: Annotated[float, typer.Option(help="Time of each measurement.")] = 10.0,
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences.")] = 1000,
+    as_json: Json = False,
+    out: OutFile = None,
+    device: Device = "auto",
+) -> None:
+    """Measure `regard serve` under load: sentences per second and latency.
+
+    The server runs on this machine, in a process of its own. Each connection sends a sentence of
+    the test set, waits for its prediction and sends the next one. Predictions are compared with
+    those of `regard predict`.
+    """
+    from pathlib import Path
+
+    from regard.bench.serve.bench import ServeSettings, bench_serve
+    from regard.core.errors import ConfigError
+
+    if not run:
+        raise ConfigError(
+            "`regard bench serve` needs a run that translates. Train one: "
+            "`regard train multi30k --recipe vaswani2017-small --out runs/small`."
+        )
+    settings = ServeSettings(
+        run=Path(run),
+        connections=[_to_int("--connections", name) for name in _names(connections)],
+        batches=[_to_int("--batch", name) for name in _names(batch)],
+        seconds=seconds,
+        sentences=sentences,
+        device=device,
+    )
+    report = bench_serve(settings)
+    with output_to(out):
+        if as_json:
+            print_json(report)
+        else:
+            _print_serve(report)
+
+
+def _print_serve(report: dict[str, Any]) -> None:
+    print(f"{report['hardware']}, {report['threads']} threads, torch {report['torch']}")
+    print(f"\n{report['run']}: {report['sentences']:,} sentences, {report['seconds']:g} s each")
+    print_table(SERVE_HEAD, [_serve_row(result) for result in report["results"]])
+
+
+SERVE_HEAD = ("batch", "connections", "sentences/s", "p50", "p95", "busy", "errors", "different")
+
+
+def _serve_row(result: dict[str, Any]) -> tuple[str, ...]:
+    times = (result["latency_p50"], result["latency_p95"])
+    failed = sum(result["errors"].values()) + result["lost"] + result["swapped"]
+    return (
+        f"{result['batch']}",
+        f"{result['connections']:,}",
+        f"{result['sentences_per_second']:,.1f}",
+        *("–" if time is None else f"{1e3 * time:,.1f} ms" for time in times),
+        f"{result['busy']:,}",
+        f"{failed:,}",
+        f"{result['different']:,}",
+    )
+
+
 def _to_int(option: str, given: str) -> int:
     from regard.core.errors import ConfigError
 

@@ -1,0 +1,1 @@
+"""Server: predictions of several runs over HTTP, for programs and for a web page."""

@@ -1,0 +1,1 @@
+"""Routes of the server, with their requests and replies."""

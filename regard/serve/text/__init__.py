@@ -1,0 +1,1 @@
+"""Texts of requests: languages, sentences and HTML."""
