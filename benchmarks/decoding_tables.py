@@ -38,7 +38,8 @@ def decoding_against_peers(page: Page, file: str) -> str:
             f"`{value['fixed']['command']}`.",
             table(HEAD_FIXED, [_fixed(one) for one in value["fixed"]["rows"]]),
         ]
-    parts += [value["note"] + "."] * ("note" in value)
+    if "note" in value:
+        parts.append(f"{value['note']}.")
     return "\n\n".join(parts)
 
 

@@ -67,7 +67,8 @@ def test_alignment_of_a_recording_is_shown_in_the_terminal(regard, run, tmp_path
     assert result.lines[0] == "low high"
     text = "\n".join(result.lines)
     assert "attention" in text and "CTC alignment" in text
-    assert result.lines[-1].endswith(" s")
+    assert result.lines[-2].endswith(" s")
+    assert result.lines[-1].startswith("Probabilities: low ")
 
 
 def test_alignment_of_a_recording_is_plotted_to_a_file(regard, run, tmp_path):

@@ -185,7 +185,8 @@ def test_further_columns_are_sources_and_references(regard, wide, tmp_path, fast
     assert len(regard("score", out, wide).lines) == 60
     shown = regard("show", out, "a1 b\tc2").lines
     # Each source and the target has its own end token.
-    assert sum("<eos>" in line for line in shown) == 3
+    assert shown[-1].startswith("Probabilities: ")
+    assert sum("<eos>" in line for line in shown[:-1]) == 3
 
 
 def test_titles_choose_columns_in_later_files_as_well(regard, tmp_path, fast):
