@@ -120,6 +120,7 @@ class Guard:
             self._check(scope)
             body.expect(_header(scope["headers"], b"content-length"))
         except RequestError as error:
+            self._state.metrics.count_refusal(error.status)
             await error_reply(scope["path"], error)(scope, receive, send)
             return
         try:

@@ -35,6 +35,18 @@ def test_requests_need_the_token(guarded):
     assert guarded.get("/healthz").status_code == guarded.get("/readyz").status_code == 200
 
 
+def test_refused_requests_are_counted(guarded):
+    def count():
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        lines = guarded.get("/metrics", headers=headers).text.splitlines()
+        name = 'regard_requests_total{route="refused",status="401"}'
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    before = count()
+    assert guarded.get("/v1/models").status_code == 401
+    assert count() == before + 1
+
+
 def test_clients_of_libretranslate_send_the_token_as_a_field(guarded):
     body = {"q": "a b", "source": "en", "target": "de"}
     assert guarded.post("/translate", json=body).status_code == 403
