@@ -75,6 +75,13 @@ def set_threads(num: int) -> None:
     torch.set_num_threads(num)
 
 
+def set_own_threads(num: int) -> None:
+    """Set the number of threads of a torch operation that the calling thread computes."""
+    # The first query sets the number of a new thread to the one that any thread has set last.
+    torch.get_num_threads()
+    torch.set_num_threads(num)
+
+
 def find_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """Return the dtype of matrix products; `auto` selects bf16 where it is native."""
     if precision == "auto":

@@ -139,7 +139,7 @@ def read_best(steps: Sequence[Step]) -> tuple[int, ...]:
     """
     first, last = steps[0].sentences, steps[-1].sentences
     assert first is not None and last is not None
-    if last[0] != 0:
+    if last[0] != 0 or steps[-1].select(steps[-1].totals)[0, 0] == -torch.inf:
         return ()
     chosen = _by_sentence(steps[-1:], "kept", len(first))[0][:, :1]  # (B, 1)
     whole = np.full_like(chosen, len(steps) - 1)

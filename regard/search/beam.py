@@ -55,7 +55,9 @@ def beam_search(
     recorder, watch = current_recorder(), current_watch()
     if recorder:
         recorder.start()
-    with search_steps(scorer, max_lengths, (beam_search, config, num_best, start, end)) as steps:
+    # The next search would overwrite recorded steps in the memory of CUDA graphs.
+    key = None if recorder else (beam_search, config, num_best, start, end)
+    with search_steps(scorer, max_lengths, key) as steps:
         search = _BeamSearch(steps, config, num_best=num_best, start=start, end=end)
         found, beams = [], None
         sentences = torch.arange(steps.scorer.batch, device=scorer.device)

@@ -26,7 +26,8 @@ from regard.search.scorer import ModelScorer, Scorer
 Result = TypeVar("Result")
 
 MAX_CHAINS = 16
-"""Captured searches of a model; the one that was used least recently is dropped for another."""
+"""Captured searches of a model, and captured encoders; the one that was used least recently is
+dropped for another."""
 LENGTH_MULTIPLE = 8
 """Source lengths are rounded up to a multiple of it."""
 STEPS_MULTIPLE = 32
@@ -131,8 +132,9 @@ class StepGraphs:
         shape = _round_batch(len(values)), length
         if not self._can_encode or self.is_recorded:
             return encoder(values, mask)
-        captured = self._encoders.get(shape)
-        if captured is None and shape in self._encoders:
+        is_new = shape not in self._encoders
+        captured = self._encoders.pop(shape, None)
+        if captured is None and not is_new:
             try:
                 captured = _CapturedEncoder(encoder, values, shape)
             except RuntimeError as error:  # such as lengths that must be on the CPU

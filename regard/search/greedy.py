@@ -73,7 +73,7 @@ def generate(
             rows = steps.run(index, partial(step, index, rows))
             found.append((rows.numbers, rows.tokens, rows.values))
             if watch:
-                watch(partial(_read_first, found))
+                watch(partial(_read_first, found, end))
             if not should_check(index, scorer.device):
                 continue
             active = find_active(rows.is_done.view(-1, width).all(1), can_leave=can_leave)
@@ -86,9 +86,11 @@ def generate(
         return _collect(found, num_rows, end=end, max_lengths=lengths)
 
 
-def _read_first(found: Sequence[tuple[Tensor, Tensor, Tensor]]) -> tuple[int, ...]:
+def _read_first(found: Sequence[tuple[Tensor, Tensor, Tensor]], end: int) -> tuple[int, ...]:
     """Return the tokens of the first hypothesis, from the results of all steps."""
-    return tuple(int(tokens[0]) for numbers, tokens, _ in found if not numbers[0])
+    tokens = [int(tokens[0]) for numbers, tokens, _ in found if not numbers[0]]
+    # On a GPU, a few steps follow the end.
+    return tuple(tokens[: tokens.index(end) + 1] if end in tokens else tokens)
 
 
 @dataclass(frozen=True)

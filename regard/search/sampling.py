@@ -86,7 +86,8 @@ def scale(log_probs: Tensor, value: float) -> Tensor:
 
     The maximum is subtracted first, so that very low temperatures do not underflow.
     """
-    return (log_probs - log_probs.amax(1, keepdim=True)) / value
+    smallest = torch.finfo(log_probs.dtype).tiny  # less would be rounded to 0
+    return (log_probs - log_probs.amax(1, keepdim=True)) / max(value, smallest)
 
 
 def keep_top_k(log_probs: Tensor, value: int) -> Tensor:

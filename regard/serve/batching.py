@@ -74,6 +74,7 @@ class Batcher:
         max_waiting: Maximum number of sources that wait for a batch.
         max_seconds: Maximum time that they are expected to wait.
         report: Called with the number of sources and the seconds of each batch.
+        prepare: Called by the thread before its first batch.
     """
 
     def __init__(
@@ -84,11 +85,12 @@ class Batcher:
         max_waiting: int,
         max_seconds: float = math.inf,
         report: Callable[[int, float], None] = lambda num, seconds: None,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
         self._max_batch, self._max_waiting = max_batch, max_waiting
         self._max_seconds = max_seconds
-        self._report = report
+        self._report, self._prepare = report, prepare
         self._jobs: deque[Job] = deque()
         self._futures: dict[Job, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[Any]]]] = {}
         self._changed = threading.Condition()
@@ -161,6 +163,7 @@ class Batcher:
             self._thread.start()
 
     def _work(self) -> None:
+        self._prepare()
         while batch := self._next_batch():
             started = time.perf_counter()
             self._compute(batch)

@@ -58,6 +58,10 @@ class Metrics:
         self.seconds.labels(route).observe(seconds)
         self.num_replies += status == 200
 
+    def count_refusal(self, status: int) -> None:
+        """Count a request that was refused before its route was found."""
+        self.requests.labels("refused", status).inc()
+
     def receiver(self, model: str) -> Callable[[int, float], None]:
         """Return a function that counts a batch of a model: its sources and its seconds."""
         sources, batches = self._sources.labels(model), self._batches.labels(model)

@@ -5,10 +5,14 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from regard.core.device import set_own_threads
 from regard.core.errors import ConfigError, RegardError
 from regard.core.logging import logger
 from regard.runs.ensemble import split_folders
@@ -126,6 +130,8 @@ def load_runs(
     failed: dict[str, str] = {}
     samples: dict[str, list[str]] = {}
     error: RegardError | None = None
+    # Threads of runs begin with the number that was set last, perhaps by a search of one core.
+    prepare = partial(set_own_threads, torch.get_num_threads())
     for argument in arguments:
         name, folder = _split_name(argument)
         if name in ready or name in failed:
@@ -146,6 +152,7 @@ def load_runs(
             max_waiting=max_waiting,
             max_seconds=max_seconds,
             report=report(name),
+            prepare=prepare,
         )
         ready[name] = ServedRun(name=name, task=task, batcher=batcher, languages=languages)
         if languages is not None:

@@ -1,6 +1,7 @@
 """Protection of the server: names, origins, tokens, sizes of bodies and headers of replies."""
 
 import hmac
+import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +38,8 @@ PAGE_POLICY = (
 
 DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
+
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -55,10 +58,10 @@ def read_token(path: Path | None) -> str | None:
         lines = path.read_text(encoding="utf-8").split()
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"`--token-file` {path} cannot be read: {error}.") from None
-    if len(lines) != 1 or len(lines[0]) < MIN_TOKEN:
+    if len(lines) != 1 or len(lines[0]) < MIN_TOKEN or not lines[0].isascii():
         raise ConfigError(
-            f"`--token-file` must hold one token of at least {MIN_TOKEN} characters, but {path} "
-            "does not. `openssl rand -hex 32` prints one."
+            f"`--token-file` must hold one token of at least {MIN_TOKEN} ASCII characters, but "
+            f"{path} does not. `openssl rand -hex 32` prints one."
         )
     return lines[0]
 
@@ -71,6 +74,16 @@ def check_host(host: str, *, has_token: bool, is_insecure: bool) -> None:
         f"`--host {host}` lets other machines use the server, so it needs `--token-file`. "
         "`--insecure` serves without a token."
     )
+
+
+def check_origins(origins: Iterable[str]) -> None:
+    """Raise `ConfigError` if an origin is not as browsers send it, so that it would never match."""
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise ConfigError(
+                "`--cors` must be scheme, host and port in lower case, such as "
+                f"https://example.org or http://localhost:3000, but is '{origin}'."
+            )
 
 
 def is_token(given: str | None, token: str) -> bool:
@@ -107,6 +120,7 @@ class Guard:
             self._check(scope)
             body.expect(_header(scope["headers"], b"content-length"))
         except RequestError as error:
+            self._state.metrics.count_refusal(error.status)
             await error_reply(scope["path"], error)(scope, receive, send)
             return
         try:

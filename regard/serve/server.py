@@ -21,7 +21,7 @@ from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.runs import load_runs
-from regard.serve.security import LOOPBACK, check_host, read_token
+from regard.serve.security import LOOPBACK, check_host, check_origins, read_token
 from regard.serve.state import Access, ServerState
 
 DRAIN_SECONDS = 0.5
@@ -54,6 +54,7 @@ class ServeOptions:
 def serve(options: ServeOptions) -> None:
     """Serve runs until a signal; requests that were accepted are completed."""
     token = read_token(options.token_file)
+    check_origins(options.origins)
     check_host(options.host, has_token=token is not None, is_insecure=options.is_insecure)
     allow_open_files()
     with _listen(options.host, options.port) as bound:

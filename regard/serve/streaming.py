@@ -38,7 +38,8 @@ async def stream_events(
         try:
             async with asyncio.timeout(state.limits.seconds):
                 while (tokens := await queue.get()) is not None:
-                    yield _event("token", _describe(run, tokens))
+                    if tokens:  # none after the end of the search
+                        yield _event("token", _describe(run, tokens))
                 yield _event("result", _result(run, await search))
         except TimeoutError:
             yield _event("error", {"error": too_slow(state.limits.seconds).message})

@@ -1,8 +1,8 @@
 """Uploaded images, videos and recordings: decoded within limits in a worker process.
 
-A worker process decodes an upload and writes it again in a plain format (PNG, or WAVE with one
-channel), which is what the model reads. Its file has a name of its own in a private folder, so
-nothing of a request is ever part of a path.
+A worker process decodes an upload. It writes images and recordings again in a plain format (PNG, or
+WAVE with one channel), which is what the model reads; videos stay as they are. The file has a name
+of its own in a private folder, so nothing of a request is ever part of a path.
 """
 
 import asyncio

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from regard.core.device import set_own_threads
 from regard.core.progress import track
 from regard.data.batch import Values
 from regard.data.example import require_list
@@ -72,7 +73,7 @@ def _compute_in_threads(
         return batch.rows, compute(batch)
 
     # The number of threads of an operation is a setting of each thread.
-    pool = ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(1,))
+    pool = ThreadPoolExecutor(num_workers, initializer=set_own_threads, initargs=(1,))
     try:
         largest_first = sorted(batches, key=count_rows, reverse=True)
         # Searches may be watched by a function of the context.
@@ -81,6 +82,8 @@ def _compute_in_threads(
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+        # Threads that start later begin with the number that was set last, by any thread.
+        torch.set_num_threads(torch.get_num_threads())
 
 
 def _count_pairs(computed: tuple[Sequence[int], Any]) -> int:

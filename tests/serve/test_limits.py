@@ -3,9 +3,11 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+import torch
 
 from regard.serve.batching import Batcher, Job
 from regard.serve.errors import RequestError
@@ -223,3 +225,27 @@ def test_a_run_that_fails_leaves_the_others(served_runs, serving, tmp_path, capl
         assert client.post("/v1/predict", json={**body, "model": "broken"}).status_code == 503
         assert client.get("/readyz").status_code == 200
     assert "confidential" not in caplog.text
+
+
+def test_runs_compute_with_the_number_of_threads_at_the_start(served_runs, serving):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with serving(*served_runs) as client:
+            numbers = {}
+            for name, run in client.state.runs.ready.items():
+                predict = run.task.predict
+
+                def count(*args, name=name, predict=predict, **options):
+                    numbers[name] = torch.get_num_threads()
+                    return predict(*args, **options)
+
+                run.task.predict = count
+                # A search of one core in another thread.
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(torch.set_num_threads, 1).result()
+                body = {"model": name, "sources": "a b"}
+                assert client.post("/v1/predict", json=body).status_code == 200
+            assert numbers == dict.fromkeys(client.state.runs.ready, 2)
+    finally:
+        torch.set_num_threads(before)

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.serve.security import check_host, read_token
+from regard.serve.security import check_host, check_origins, read_token
 from regard.serve.server import _listen
 from regard.serve.state import Access
 
@@ -33,6 +33,18 @@ def test_requests_need_the_token(guarded):
     assert guarded.get("/metrics").status_code == 401
     assert guarded.get("/metrics", headers=headers).status_code == 200
     assert guarded.get("/healthz").status_code == guarded.get("/readyz").status_code == 200
+
+
+def test_refused_requests_are_counted(guarded):
+    def count():
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        lines = guarded.get("/metrics", headers=headers).text.splitlines()
+        name = 'regard_requests_total{route="refused",status="401"}'
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    before = count()
+    assert guarded.get("/v1/models").status_code == 401
+    assert count() == before + 1
 
 
 def test_clients_of_libretranslate_send_the_token_as_a_field(guarded):
@@ -92,10 +104,18 @@ def test_a_token_file(tmp_path):
     path.write_text(f"{TOKEN}\n")
     assert read_token(path) == TOKEN
     assert read_token(None) is None
-    for content in ("", "short", f"{TOKEN} {TOKEN}"):
-        path.write_text(content)
-        with pytest.raises(ConfigError, match="one token of at least 16 characters"):
+    for content in ("", "short", f"{TOKEN} {TOKEN}", f"{TOKEN}é"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ConfigError, match="one token of at least 16 ASCII characters"):
             read_token(path)
+
+
+def test_origins_are_as_browsers_send_them():
+    check_origins(("https://example.org", "http://localhost:3000", "http://[::1]:80"))
+    check_origins(("moz-extension://0a1b-2c",))
+    for origin in ("*", "example.org", "https://example.org/", "https://Example.org", "null"):
+        with pytest.raises(ConfigError, match=r"`--cors` must be scheme, host and port"):
+            check_origins((origin,))
 
 
 def test_other_machines_need_a_token():

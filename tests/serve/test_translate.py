@@ -1,5 +1,7 @@
 """LibreTranslate's API, with two of its clients and without."""
 
+import time
+
 import pytest
 from deep_translator import LibreTranslator
 from libretranslatepy import LibreTranslateAPI
@@ -101,6 +103,23 @@ def test_settings_of_pages(client):
     }
     assert found["charLimit"] == client.state.limits.characters
     assert not found["keyRequired"]
+
+
+def test_texts_of_a_request_have_one_language(client):
+    found = post(client, q=["a b c", "d e"], source="auto")
+    assert len(found["translatedText"]) == len(found["detectedLanguage"]) == 2
+    detected = client.post("/detect", json={"q": ["a b c", "d e"]}).json()
+    (english,) = (one for one in detected if one["language"] == "en")
+    assert found["detectedLanguage"] == [english] * 2
+
+
+def test_whitespace_takes_linear_time():
+    started = time.perf_counter()
+    page = f"a{' ' * 100_000}b"
+    markup = Markup(page)
+    assert markup.texts == [page]
+    assert markup.with_texts(["c"]) == "c"
+    assert time.perf_counter() - started < 5  # in quadratic time, more than a minute
 
 
 def test_markup_without_translation_is_unchanged():

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from regard.serve.bodies import Reply, answer, body_of, read_body
 from regard.serve.computing import find_search, predict, prepared
@@ -141,7 +142,7 @@ async def detect(request: Request) -> Response:
     state = state_of(request)
     texts = [asked.q] if isinstance(asked.q, str) else asked.q
     state.limits.check_sources(texts)
-    return Reply(_detect(state, "\n".join(texts)))
+    return Reply(await run_in_threadpool(_detect, state, texts))
 
 
 @router.post(
@@ -164,15 +165,13 @@ async def _translate(state: ServerState, asked: TranslateRequest) -> Response:
     texts = [asked.q] if isinstance(asked.q, str) else asked.q
     state.limits.check_sources(texts)
     source = asked.source
-    detected: list[dict[str, Any]] = []
+    detected: dict[str, Any] | None = None
+    # Long texts take a second, in which other requests are answered.
     if source == AUTO:
-        detected = [_detect_source(state, text, asked.target) for text in texts]
-        source = detected[0]["language"]
+        detected = await run_in_threadpool(_detect_source, state, texts, asked.target)
+        source = detected["language"]
     run = _find_run(state, source, asked.target)
-    split = Markup if asked.format == "html" else Sentences
-    # Texts between tags may have several sentences.
-    outer = [split(text) for text in texts]
-    inner = [[Sentences(part) for part in one.texts] for one in outer]
+    outer, inner = await run_in_threadpool(_split, texts, is_html=asked.format == "html")
     sentences = [text for parts in inner for part in parts for text in part.texts]
     num_best = asked.alternatives + 1
     predicted: list[list[str]] = []
@@ -197,8 +196,19 @@ async def _translate(state: ServerState, asked: TranslateRequest) -> Response:
         others = [_distinct(several) for several in zip(*versions, strict=True)]
         reply["alternatives"] = others[0] if is_single else others
     if detected:
-        reply["detectedLanguage"] = detected[0] if is_single else detected
+        # One model translates all texts, so they have one language.
+        reply["detectedLanguage"] = detected if is_single else [detected] * len(texts)
     return Reply(reply)
+
+
+def _split(
+    texts: Sequence[str], *, is_html: bool
+) -> tuple[list[Markup | Sentences], list[list[Sentences]]]:
+    """Return texts as the parts to translate, and each part as sentences."""
+    outer: list[Markup | Sentences] = [
+        Markup(text) if is_html else Sentences(text) for text in texts
+    ]
+    return outer, [[Sentences(part) for part in one.texts] for one in outer]
 
 
 def _take(texts: Any, part: Sentences) -> list[str]:
@@ -231,18 +241,18 @@ def _find_run(state: ServerState, source: str, target: str) -> ServedRun:
     )
 
 
-def _detect(state: ServerState, text: str) -> list[dict[str, Any]]:
-    """Return the languages of a text in LibreTranslate's shape."""
+def _detect(state: ServerState, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the languages of all texts together in LibreTranslate's shape."""
     return [
         {"confidence": round(100 * probability, 1), "language": code}
-        for code, probability in state.runs.detector.detect(text)
+        for code, probability in state.runs.detector.detect("\n".join(texts))
     ]
 
 
-def _detect_source(state: ServerState, text: str, target: str) -> dict[str, Any]:
-    """Return the most likely language of a text from which it can be translated."""
+def _detect_source(state: ServerState, texts: Sequence[str], target: str) -> dict[str, Any]:
+    """Return the most likely language of texts from which they can be translated."""
     codes = {pair[0] for pair in _pairs(state) if pair[1] == target}
-    found = [one for one in _detect(state, text) if one["language"] in codes]
+    found = [one for one in _detect(state, texts) if one["language"] in codes]
     if not found:
         raise RequestError(400, f"No model translates to '{target[:20]}'.")
     return found[0]

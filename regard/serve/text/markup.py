@@ -1,7 +1,6 @@
 """Translation of HTML: texts are translated, tags keep their position."""
 
 import html
-import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import TypeAlias
@@ -17,8 +16,6 @@ VOID = frozenset(
 
 Part: TypeAlias = tuple[str, bool]
 """A part of a page, and whether it is a text to translate."""
-
-_SPACE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 class Markup:
@@ -106,9 +103,10 @@ class _Splitter(HTMLParser):
 
 
 def _strip(text: str) -> tuple[str, str, str]:
-    match = _SPACE.fullmatch(text)
-    assert match is not None
-    return match[1], match[2], match[3]
+    """Return the whitespace before a text, the text and the whitespace after it."""
+    content = text.strip()
+    before, _, after = text.partition(content)
+    return before, content, after
 
 
 def _surround(text: str, translation: str) -> str:

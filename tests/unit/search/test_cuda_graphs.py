@@ -18,6 +18,7 @@ from regard.search.cuda_graphs import (
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from regard.search.tree import record_trees
 from tests.fixtures.inputs import END, PAD, START, VOCAB_SIZE
 from tests.fixtures.models import TEXT
 from tests.fixtures.parts import TINY_CONFIGS
@@ -189,6 +190,32 @@ def test_recorded_searches_are_eager():
             run(model, [[5, 6]], config)
         assert maps.stack().shape[0] == 1
     assert FakeGraph.count == 0
+
+
+def test_recorded_trees_have_no_padding_and_stay():
+    config, rows = SearchConfig(beams=2), [[5, 6, 7], [8, 9], [7], [6, 6], [5, 9]]
+    others = [row[::-1] for row in rows]
+    model = build(FAMILIES[0])
+    with record_trees() as expected:
+        run(model, rows, config)
+    model.step_graphs = StepGraphs(model)
+    with record_trees() as found:
+        for batch in (rows, rows, others):
+            run(model, batch, config)
+    for number in (0, 1):
+        for ours, theirs in zip(found.trees(number), expected.trees(), strict=True):
+            assert [node.tokens for node in ours] == [node.tokens for node in theirs]
+
+
+def test_captured_encoder_that_was_used_least_recently_is_dropped(monkeypatch):
+    monkeypatch.setattr(cuda_graphs, "MAX_CHAINS", 2)
+    model = build(FAMILIES[0])
+    model.step_graphs = StepGraphs(model)
+    for num_rows in (1, 2, 1, 3):
+        tokens = torch.full((num_rows, 3), 5)
+        with torch.inference_mode():
+            encode(model, tokens, tokens != PAD)
+    assert [batch for batch, _ in model.step_graphs._encoders] == [1, 3]
 
 
 def test_second_search_of_another_thread_is_eager():

@@ -210,8 +210,9 @@ def test_temperature_is_a_power_of_the_probability(log_probs, temperature):
         assert normalise(after.tolist()) == pytest.approx(expected, abs=1e-6)
 
 
-def test_lowest_temperature_keeps_the_most_likely_token(log_probs):
-    after = scale(log_probs, 1e-30).log_softmax(1).exp()
+@pytest.mark.parametrize("temperature", [1e-30, 1e-300])
+def test_lowest_temperature_keeps_the_most_likely_token(log_probs, temperature):
+    after = scale(log_probs, temperature).log_softmax(1).exp()
     assert torch.equal(after.argmax(1), log_probs.argmax(1))
     assert torch.equal(after.amax(1), torch.ones(6))
 

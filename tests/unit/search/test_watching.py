@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from regard.search import beam, greedy
 from regard.search.search import search
 from regard.search.settings import SearchConfig
 from regard.search.watching import current_watch, watching
@@ -25,6 +26,22 @@ def test_each_step_continues_the_target_of_a_search_without_beams(tree_scorer, s
     with watching(lambda read: seen.append(read())):
         ((found,),) = find(tree_scorer(TREES[0]), 5, **settings)
     assert seen == [found.tokens[:length] for length in range(1, len(found.tokens) + 1)]
+
+
+@pytest.mark.parametrize("settings", [{"beams": 1}, {"temperature": 1.0}, {"beams": 3}])
+def test_steps_after_the_end_are_not_read(tree_scorer, monkeypatch, settings):
+    expected = []
+    with watching(lambda read: expected.append(read())):
+        find(tree_scorer(TREES[0]), 9, **settings)
+    # On a GPU, the end is found some steps later.
+    for module in (beam, greedy):
+        monkeypatch.setattr(module, "should_check", lambda step, device: step == 8)
+    seen = []
+    with watching(lambda read: seen.append(read())):
+        find(tree_scorer(TREES[0]), 9, **settings)
+    assert len(expected) < len(seen) == 9
+    rest = () if settings.get("beams") == 3 else expected[-1]
+    assert seen == [*expected, *[rest] * (9 - len(expected))]
 
 
 def test_the_most_likely_active_beam_is_read(tree_scorer):

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -45,6 +46,17 @@ def test_results_of_several_threads_are_in_the_order_of_the_examples(num_workers
     assert threading.get_ident() not in {ident for ident, _ in threads}
     assert {num for _, num in threads} == {1}
     assert torch.get_num_threads() == before
+
+
+def test_later_threads_have_the_number_of_threads_of_the_caller():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        map_batches(lambda batch: batch.rows, [Rows((0,)), Rows((1,))], num_workers=2)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_one_batch_needs_no_thread():
