@@ -10,7 +10,9 @@ from regard.data.text.tokenizers import Tokenizer
 from regard.interpret.passes import forced_batch
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Attends, Generates, GeneratesImages, Task
+from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.decoding.alternatives import HasScorers, add_alternatives
+from regard.tasks.denoising import DenoisingTask
 from regard.tasks.generation.attention import attend_batches
 from regard.tasks.generation.finding import predict_packed
 from regard.tasks.generation.task import Predictor
@@ -49,19 +51,10 @@ def inspect_source(
             earlier prediction and one of its alternatives; the search continues after them.
         num_alternatives: Number of most likely tokens at each position.
     """
-    if tokens and not isinstance(task, Predictor):
-        raise ConfigError(
-            "`tokens` are for encoder–decoders that generate text, but the task of this run is "
-            f"'{task.recipe.task}'. Leave them out."
-        )
-    config = search
-    if isinstance(task, Predictor):
-        config = config or task.search
-        prefix = find_tokens(task.output_tokenizer, tokens)
-        parsed = task.parse_source(source)
-        (predictions,) = predict_packed(task, [parsed], config, prefix=prefix)
+    config = (search or task.search) if isinstance(task, Generates) else None
+    if tokens:
+        predictions = _continue(task, source, config, tokens=tokens)
     elif isinstance(task, Generates):
-        config = config or task.search
         (predictions,) = task.predict([source], search=config)
     else:
         num = min(NUM_LABELS, len(task.label_names) or 1)
@@ -71,6 +64,21 @@ def inspect_source(
             task, [source], [predictions], num=num_alternatives, search=config
         )
     return Inspection(predictions, _attend(task, source, predictions[0]))
+
+
+def _continue(
+    task: Task[Any], source: Any, config: SearchConfig | None, *, tokens: Sequence[str]
+) -> list[Prediction]:
+    """Return the prediction that begins with given tokens."""
+    # The target of a denoiser is a part of its prediction.
+    if config is None or not isinstance(task, Predictor) or isinstance(task, DenoisingTask):
+        raise ConfigError(
+            "`tokens` are for encoder–decoders whose prediction is the target, but the task of "
+            f"this run is '{task.recipe.task}'. Leave them out."
+        )
+    prefix = find_tokens(task.output_tokenizer, tokens)
+    (predictions,) = predict_packed(task, [task.parse_source(source)], config, prefix=prefix)
+    return predictions
 
 
 def attend_to_tokens(task: Predictor, source: Any, ids: Sequence[int]) -> AttentionMap:
@@ -96,11 +104,13 @@ def find_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[int]:
 def _attend(task: Task[Any], source: Any, best: Prediction) -> AttentionMap | None:
     if not isinstance(task, Attends) or isinstance(task, GeneratesImages):
         return None
-    if isinstance(task, Predictor):
+    if isinstance(task, Predictor) and not isinstance(task, DenoisingTask):
         return attend_to_tokens(task, source, best.token_ids) if best.token_ids else None
     if isinstance(task, LanguageModelingTask):
         example = Example(best.text)
     else:
-        example, _ = task.example_to_show(source, best.text)
+        # A label is given, so that it is not predicted again; other tasks take no target.
+        target = best.text if isinstance(task, ClassificationTask) else None
+        example, _ = task.example_to_show(source, target)
     (found,) = task.attend([example])
     return found

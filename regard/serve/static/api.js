@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether an error only says that a request was cancelled. */
+/** Whether an error only means that a request was cancelled. */
 export const isCancelled = (error) => error?.name === "AbortError";
 
 /** Return the reply of a GET request. */

@@ -5,7 +5,7 @@ import { debounce, element, percent, replace, select } from "./dom.js";
 import { attentionMap, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
 import { createHeatmap } from "./heatmap.js";
-import { createLines, linesPicture } from "./lines.js";
+import { createLines, linesImage } from "./lines.js";
 import { readState, writeState } from "./state.js";
 
 const TYPING = 400;
@@ -93,9 +93,9 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
   const maps = element(
     "div",
     { hidden: true },
-    element("div.card-head", {}, element("span"), exportButtons(() => linesPicture(lines), () => `weights-${key}`)),
+    element("div.card-head", {}, element("span"), exportButtons(() => linesImage(lines), () => `weights-${key}`)),
     lines.node,
-    element("div.card-head", {}, element("span"), exportButtons(heatmap.picture, () => `heat-map-${key}`)),
+    element("div.card-head", {}, element("span"), exportButtons(heatmap.image, () => `heat-map-${key}`)),
     heatmap.node,
   );
   const node = element("section.card.side", { "aria-label": `Side ${key.toUpperCase()}` }, controls, prediction, scores, about, maps);

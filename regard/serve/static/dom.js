@@ -6,7 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
  * Create an HTML element.
  *
  * @param {string} tag Its name, perhaps with classes: `div.card.wide`.
- * @param {Object} [options] Attributes and properties; `on…` are listeners, `undefined` and `false`
+ * @param {Object} [options] Attributes and properties; `on…` are functions for events, `undefined` and `false`
  *   leave an attribute out.
  * @param {...(Node|string|null|undefined)} children Its content.
  */

@@ -1,23 +1,23 @@
-/** Pictures as files: SVG, and PNG drawn from it. */
+/** Plots as files: SVG, and PNG drawn from it. */
 
 import { button, element } from "./dom.js";
 
-/** Attributes in which the styles of the page are written into a picture. */
+/** Attributes in which the styles of the page are written into a image. */
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-opacity", "fill-opacity", "opacity", "font-size", "font-weight", "visibility"];
 
-/** Resolution of a PNG: pixels per unit of the drawing. */
+/** Resolution of a PNG: pixels per unit of the SVG. */
 const SCALE = 2;
 
 /**
- * Create the buttons that save a picture.
+ * Create the buttons that save a image.
  *
- * @param {function(): ?SVGElement} find Returns the picture as it is shown.
+ * @param {function(): ?SVGElement} find Returns the image as it is shown.
  * @param {function(): string} name Returns the name of the file without its ending.
  */
 export function exportButtons(find, name) {
   const save = async (make, ending) => {
-    const picture = find();
-    if (picture) download(await make(picture), `${name()}.${ending}`);
+    const image = find();
+    if (image) download(await make(image), `${name()}.${ending}`);
   };
   return element(
     "span.exports",
@@ -27,27 +27,27 @@ export function exportButtons(find, name) {
   );
 }
 
-/** Return a picture as a data URL of an SVG file with a background. */
-async function toSvg(picture) {
-  const text = new XMLSerializer().serializeToString(standalone(picture));
+/** Return a image as a data URL of an SVG file with a background. */
+async function toSvg(image) {
+  const text = new XMLSerializer().serializeToString(standalone(image));
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-/** Return a picture as a data URL of a PNG file. */
-async function toPng(picture) {
-  const image = new Image();
-  image.src = await toSvg(picture);
-  await image.decode();
-  const canvas = element("canvas", { width: image.naturalWidth * SCALE, height: image.naturalHeight * SCALE });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+/** Return a image as a data URL of a PNG file. */
+async function toPng(image) {
+  const loaded = new Image();
+  loaded.src = await toSvg(image);
+  await loaded.decode();
+  const canvas = element("canvas", { width: loaded.naturalWidth * SCALE, height: loaded.naturalHeight * SCALE });
+  canvas.getContext("2d").drawImage(loaded, 0, 0, canvas.width, canvas.height);
   return canvas.toDataURL("image/png");
 }
 
-/** Return a copy of a picture with its styles as attributes. */
-function standalone(picture) {
-  const copy = picture.cloneNode(true);
-  if (picture.isConnected) writeStyles(picture, copy);
-  const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
+/** Return a copy of a image with its styles as attributes. */
+function standalone(image) {
+  const copy = image.cloneNode(true);
+  if (image.isConnected) writeStyles(image, copy);
+  const [width, height] = ["width", "height"].map((name) => Number(image.getAttribute(name)));
   copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   copy.removeAttribute("tabindex");
   const background = document.createElementNS("http://www.w3.org/2000/svg", "rect");

@@ -44,7 +44,7 @@ export function createHeatmap({ onCell, onHover } = {}) {
   function draw() {
     if (!map || !node.clientWidth) return;
     plot = layout(map, node.clientWidth);
-    const picture = svg(
+    const chart = svg(
       "svg",
       {
         width: plot.width,
@@ -75,7 +75,7 @@ export function createHeatmap({ onCell, onHover } = {}) {
       svg("rect.cross", { visibility: "hidden" }),
       svg("rect.cell", { visibility: "hidden", width: plot.cell, height: plot.cell }),
     );
-    replace(frame, picture);
+    replace(frame, chart);
   }
 
   const textOptions = () => ({ "font-size": Math.min(13, plot.cell + 2), "font-family": "sans-serif", fill: "currentColor" });
@@ -139,9 +139,9 @@ export function createHeatmap({ onCell, onHover } = {}) {
 
   /** Mark a cell, a row or a column. */
   function show(position) {
-    const picture = frame.firstChild;
-    if (!picture) return;
-    const [across, down, box] = picture.querySelectorAll("rect");
+    const chart = frame.firstChild;
+    if (!chart) return;
+    const [across, down, box] = chart.querySelectorAll("rect");
     const hasRow = position?.target !== undefined && position.target < map.target.length;
     const hasColumn = position?.source !== undefined && position.source < map.source.length;
     const y = plot.top + (position?.target ?? 0) * plot.cell;
@@ -149,7 +149,7 @@ export function createHeatmap({ onCell, onHover } = {}) {
     set(across, hasRow, { x: plot.left, y, width: plot.cell * map.source.length, height: plot.cell });
     set(down, hasColumn, { x, y: plot.top, width: plot.cell, height: plot.cell * map.target.length });
     set(box, hasRow && hasColumn, { x, y });
-    for (const text of picture.querySelectorAll("text")) {
+    for (const text of chart.querySelectorAll("text")) {
       const isLit =
         (hasRow && Number(text.dataset.row) === position.target) ||
         (hasColumn && Number(text.dataset.column) === position.source);
@@ -174,7 +174,7 @@ export function createHeatmap({ onCell, onHover } = {}) {
   }
 
   new ResizeObserver(() => draw()).observe(node);
-  return { node, update, show, picture: () => frame.firstChild };
+  return { node, update, show, image: () => frame.firstChild };
 }
 
 function set(rect, isShown, box) {

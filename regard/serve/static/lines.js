@@ -11,7 +11,7 @@ const MAX_LINES = 8;
 const HEIGHT = 120;
 
 /**
- * Create the drawing.
+ * Create the plot.
  *
  * Tokens stand in two rows, or in two columns if they do not fit. Hovering or focusing a token shows
  * its weights.
@@ -22,9 +22,9 @@ const HEIGHT = 120;
  * @param {function(?Object)} [actions.onHover] Called with `{source: j}`, `{target: i}` or null.
  */
 export function createLines({ onSource, onTarget, onHover } = {}) {
-  const drawing = svg("svg.links", { "aria-hidden": "true" });
+  const links = svg("svg.links", { "aria-hidden": "true" });
   const rows = { source: row("source", "Source"), target: row("target", "Prediction") };
-  const node = element("div.lines", {}, rows.source.node, drawing, rows.target.node);
+  const node = element("div.lines", {}, rows.source.node, links, rows.target.node);
   let map = { source: [], target: [], weights: [], scale: 1 };
   let highlighted = null;
 
@@ -142,14 +142,14 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
     const isDown = node.dataset.layout === "down";
     const ends = (row, edge) =>
       row.tokens.map((token) => {
-        const place = token.getBoundingClientRect();
-        const middle = [place.left + place.width / 2 - box.left, place.top + place.height / 2 - box.top];
-        return isDown ? [place[edge] - box.left, middle[1]] : [middle[0], place[edge] - box.top];
+        const rect = token.getBoundingClientRect();
+        const middle = [rect.left + rect.width / 2 - box.left, rect.top + rect.height / 2 - box.top];
+        return isDown ? [rect[edge] - box.left, middle[1]] : [middle[0], rect[edge] - box.top];
       });
     const sources = ends(rows.source, isDown ? "right" : "bottom");
     const targets = ends(rows.target, isDown ? "left" : "top");
     const size = { width: box.width, height: box.height };
-    for (const [name, value] of Object.entries(size)) drawing.setAttribute(name, value);
+    for (const [name, value] of Object.entries(size)) links.setAttribute(name, value);
     const paths = [];
     map.weights.forEach((weights, target) => {
       if (!targets[target]) return;
@@ -160,7 +160,7 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
         paths.push(line(sources[source], targets[target], { isDown, share, weight: weights[source], source, target }));
       }
     });
-    replace(drawing, paths);
+    replace(links, paths);
     showHighlight();
   }
 
@@ -188,7 +188,7 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
     node.dataset.isHovered = highlighted !== null;
     const side = highlighted && ("source" in highlighted ? "source" : "target");
     const index = highlighted?.[side];
-    for (const path of drawing.children) {
+    for (const path of links.children) {
       path.classList.toggle("is-lit", side !== null && Number(path.dataset[side]) === index);
     }
     const other = side === "source" ? "target" : "source";
@@ -214,28 +214,28 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
   new ResizeObserver(() => node.isConnected && arrange()).observe(node);
   document.fonts?.ready.then(() => node.isConnected && arrange());
   node.style.setProperty("--height", `${HEIGHT}px`);
-  return { node, update, highlight, drawing, rows, announceToken: describe };
+  return { node, update, highlight, links, rows, announceToken: describe };
 }
 
-/** Return the drawing as a standalone SVG element, with the tokens as text. */
-export function linesPicture({ node, drawing, rows }) {
+/** Return the plot as a standalone SVG element, with the tokens as text. */
+export function linesImage({ node, links, rows }) {
   const box = node.getBoundingClientRect();
-  const lines = drawing.cloneNode(true);
+  const lines = links.cloneNode(true);
   const tokens = [...rows.source.tokens, ...rows.target.tokens].flatMap((token) => {
-    const place = token.getBoundingClientRect();
+    const rect = token.getBoundingClientRect();
     const style = getComputedStyle(token);
-    const [x, y] = [place.left - box.left, place.top - box.top];
+    const [x, y] = [rect.left - box.left, rect.top - box.top];
     return [
-      svg("rect", { x, y, width: place.width, height: place.height, rx: 4, fill: style.backgroundColor }),
+      svg("rect", { x, y, width: rect.width, height: rect.height, rx: 4, fill: style.backgroundColor }),
       svg(
         "text",
-        { x: x + place.width / 2, y: y + place.height / 2 + 5, "text-anchor": "middle", fill: style.color },
+        { x: x + rect.width / 2, y: y + rect.height / 2 + 5, "text-anchor": "middle", fill: style.color },
         token.firstChild.textContent,
       ),
     ];
   });
   [...lines.children].forEach((path, index) => {
-    path.setAttribute("stroke", getComputedStyle(drawing.children[index]).stroke);
+    path.setAttribute("stroke", getComputedStyle(links.children[index]).stroke);
     path.setAttribute("fill", "none");
   });
   const size = { width: Math.ceil(box.width), height: Math.ceil(box.height) };

@@ -34,10 +34,10 @@ export function createMedia({ onStep }) {
     node.hidden = false;
     player = shown.kind === "audio" && upload ? element("audio", { src: upload.data, controls: true, ontimeupdate: () => moveCursor() }) : null;
     overlays = shown.images.map(() => element("canvas.overlay", { "aria-hidden": "true" }));
-    const pictures = shown.images.map((image, index) =>
-      element("div.picture", { "data-kind": shown.kind }, element("img", { src: image, alt: names[shown.kind] }), overlays[index]),
+    const frames = shown.images.map((image, index) =>
+      element("div.frame-image", { "data-kind": shown.kind }, element("img", { src: image, alt: names[shown.kind] }), overlays[index]),
     );
-    replace(stage, pictures, shown.kind === "audio" ? element("div.cursor") : null);
+    replace(stage, frames, shown.kind === "audio" ? element("div.cursor") : null);
     const controls = element(
       "div.steps",
       {},
@@ -72,7 +72,7 @@ export function createMedia({ onStep }) {
     const images = shown.images;
     const image = images[Math.floor(images.length / 2)];
     drawOverlay(canvas, frameOf(row, Math.floor(images.length / 2)));
-    return option(row, element("span.picture", {}, element("img", { src: image, alt: "" }), canvas), element("span", { dir: "auto" }, shownToken(token)));
+    return option(row, element("span.frame-image", {}, element("img", { src: image, alt: "" }), canvas), element("span", { dir: "auto" }, shownToken(token)));
   }
 
   /** Rows of the tokens over the time of a recording, below the spectrogram. */

@@ -1,11 +1,11 @@
-/** The view of one model: predict, look at the weights, change something, and walk the search. */
+/** The view of one model: predict, see the weights, change something, and walk the search. */
 
 import { errorLine, isCancelled, post, stream } from "./api.js";
 import { announce, button, debounce, element, isCalm, percent, replace, select, step } from "./dom.js";
 import { attentionMap, attentionSize, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
 import { createHeatmap, paint } from "./heatmap.js";
-import { createLines, linesPicture } from "./lines.js";
+import { createLines, linesImage } from "./lines.js";
 import { createMedia } from "./media.js";
 import { createMediaInput } from "./media_input.js";
 import { createPopover } from "./popover.js";
@@ -16,10 +16,10 @@ import { asOutput, createWhatIf } from "./what_if.js";
 
 /** Milliseconds without typing after which a prediction starts. */
 const TYPING = 350;
-/** Milliseconds between two tokens that appear, and for all that wait. */
-const PACE = 45;
-const MAX_PACE = 700;
-/** Most tokens for which attributions are computed at once. */
+/** Milliseconds between two tokens that appear, and those for all that wait. */
+const PAUSE = 45;
+const MAX_PAUSE = 700;
+/** Numbers of beams to choose from. */
 const BEAMS = [1, 2, 3, 4, 5, 8];
 
 /** Create the view. `models` are those of `/v1/models`. */
@@ -93,7 +93,7 @@ export function createView(models) {
   );
 
   function treeHead() {
-    return element("div.card-head", {}, element("p.note", {}, "Each column is a step; numbers are probabilities in percent. Arrow keys walk."), exportButtons(tree.picture, () => "beam-tree"));
+    return element("div.card-head", {}, element("p.note", {}, "Each column is a step; numbers are probabilities in percent. Arrow keys walk."), exportButtons(tree.image, () => "beam-tree"));
   }
 
   // Controls -----------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ export function createView(models) {
       while (!isOver || waiting.length) {
         const next = waiting.shift();
         if (next && !signal.aborted) showPartial(next);
-        const pause = isCalm() || document.hidden ? 0 : Math.min(PACE, MAX_PACE / (waiting.length + 1));
+        const pause = isCalm() || document.hidden ? 0 : Math.min(PAUSE, MAX_PAUSE / (waiting.length + 1));
         await new Promise((resolve) => setTimeout(resolve, next ? pause : 5));
       }
     })();
@@ -305,13 +305,13 @@ export function createView(models) {
     replace(drawn, drawnHead(), lines.node);
     lines.update({ ...shown, numForced: tokens.length });
     plotted.hidden = !hasMap || (isCells && inspected.attention?.grid !== null);
-    replace(plotted, element("div.card-head", {}, element("h2", {}, "Heat map"), exportButtons(heatmap.picture, () => "heat-map")), heatmap.node, element("p.note", {}, weightHint()), heads);
+    replace(plotted, element("div.card-head", {}, element("h2", {}, "Heat map"), exportButtons(heatmap.image, () => "heat-map")), heatmap.node, element("p.note", {}, weightHint()), heads);
     heatmap.update(map);
     showHeads();
   }
 
   function drawnHead() {
-    return element("div.card-head", {}, explain, exportButtons(() => linesPicture(lines), () => "weights"));
+    return element("div.card-head", {}, explain, exportButtons(() => linesImage(lines), () => "weights"));
   }
 
   const weightHint = () =>

@@ -20,13 +20,13 @@ export function createPopover() {
     replace(content, ...children);
     node.setAttribute("aria-label", label);
     node.hidden = false;
-    place();
+    arrange();
     content.querySelector("button:not(:disabled), input")?.focus({ preventScroll: true });
     document.addEventListener("keydown", onKey);
     setTimeout(() => document.addEventListener("pointerdown", onPointer));
   }
 
-  function place() {
+  function arrange() {
     const box = anchor.getBoundingClientRect();
     const parent = node.parentElement.getBoundingClientRect();
     const left = Math.min(Math.max(box.left - parent.left, 0), Math.max(parent.width - node.offsetWidth, 0));

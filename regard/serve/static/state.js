@@ -1,6 +1,6 @@
 /** State of the view in the fragment of the address, so that a link opens the same view again. */
 
-const listeners = [];
+const watchers = [];
 
 /** Return the state: text values by name. */
 export function readState() {
@@ -21,15 +21,15 @@ export function writeState(changes, isStep = false) {
   history[isStep ? "pushState" : "replaceState"](null, "", hash);
 }
 
-/** Replace the whole state and tell the listeners. */
+/** Replace the whole state and notify the watchers. */
 export function goTo(state) {
   history.pushState(null, "", `#${new URLSearchParams(state)}`);
-  listeners.forEach((listener) => listener());
+  watchers.forEach((watcher) => watcher());
 }
 
 /** Call a function when the state is changed by a link or by the back button. */
-export function onNavigate(listener) {
-  listeners.push(listener);
+export function onNavigate(watcher) {
+  watchers.push(watcher);
 }
 
-addEventListener("popstate", () => listeners.forEach((listener) => listener()));
+addEventListener("popstate", () => watchers.forEach((watcher) => watcher()));

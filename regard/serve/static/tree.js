@@ -25,7 +25,7 @@ export function createTree(onContinue) {
     nodes = shown.map((one) => ({ ...one, children: [] }));
     const roots = [];
     for (const one of nodes) (one.parent === null ? roots : nodes[one.parent].children).push(one);
-    const height = place(roots);
+    const height = arrange(roots);
     for (const best of nodes.filter((one) => one.rank === 1)) {
       for (let at = best; at; at = nodes[at.parent]) at.isBest = true;
     }
@@ -132,11 +132,11 @@ export function createTree(onContinue) {
     return parts;
   }
 
-  return { node, update, picture: () => frame.firstChild };
+  return { node, update, image: () => frame.firstChild };
 }
 
 /** Give each node its position: columns by step, the best child first; return the height. */
-function place(roots) {
+function arrange(roots) {
   let row = 0;
   const best = (one) => Math.max(one.is_finished ? (one.rank ? 1e6 - one.rank : one.total) : -1e9, ...one.children.map(best));
   const visit = (one) => {
