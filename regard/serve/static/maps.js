@@ -40,7 +40,7 @@ export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError
       onHover(position);
     },
   });
-  const choice = element("div.controls", { role: "group", "aria-label": "Explanation" });
+  const choice = element("div.controls", { role: "group", "aria-label": "Shown weights" });
   const hint = element("p.note");
   const tiles = element("div.head-maps");
   const heads = element("div.heads", {}, element("h3", {}, "Layers (rows) and heads"), tiles);
