@@ -132,6 +132,7 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
   /** Choose two rows or two columns, and draw the lines. */
   function arrange() {
     node.dataset.layout = "across";
+    node.dataset.hasSource = map.source.length > 0;
     const isWide = [rows.source, rows.target].some(({ node: list }) => list.scrollWidth > list.clientWidth + 1);
     if (isWide) node.dataset.layout = "down";
     draw();

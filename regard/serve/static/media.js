@@ -15,6 +15,7 @@ const WORD = 700;
 export function createMedia({ onStep }) {
   const node = element("section.card.media", { hidden: true, "aria-label": "Input of the model" });
   const stage = element("div.stage");
+  const cursor = element("div.cursor", { hidden: true });
   const caption = element("p.step-caption", { "aria-live": "polite" });
   const words = element("div.word-tiles", { role: "listbox", "aria-label": "Words", onkeydown: (event) => walk(event) });
   let shown = null;
@@ -32,12 +33,12 @@ export function createMedia({ onStep }) {
     attention = inspected.attention;
     if (!shown) return;
     node.hidden = false;
-    player = shown.kind === "audio" && upload ? element("audio", { src: upload.data, controls: true, ontimeupdate: () => moveCursor() }) : null;
+    player = shown.kind === "audio" && upload ? element("audio", { src: upload.data, controls: true, "aria-label": "Recording", ontimeupdate: () => moveCursor() }) : null;
     overlays = shown.images.map(() => element("canvas.overlay", { "aria-hidden": "true" }));
     const frames = shown.images.map((image, index) =>
-      element("div.frame-image", { "data-kind": shown.kind }, element("img", { src: image, alt: names[shown.kind] }), overlays[index]),
+      element("div.frame-image", { "data-kind": shown.kind }, element("img", { src: image, alt: names[shown.kind] }), overlays[index], cursor),
     );
-    replace(stage, frames, shown.kind === "audio" ? element("div.cursor") : null);
+    replace(stage, frames);
     const controls = element(
       "div.steps",
       {},
@@ -144,20 +145,22 @@ export function createMedia({ onStep }) {
   }
 
   function moveCursor() {
-    stage.lastChild.style.left = `${(100 * player.currentTime) / (shown.seconds || 1)}%`;
+    cursor.hidden = false;
+    cursor.style.left = `${(100 * player.currentTime) / (shown.seconds || 1)}%`;
   }
 
   function clear() {
     clearInterval(timer);
     player?.pause();
     [shown, attention, map, player, current] = [null, null, null, null, 0];
+    cursor.hidden = true;
     node.hidden = true;
   }
 
   return { node, update, setMap, show, clear };
 }
 
-const titles = { image: "What the model sees", video: "What the model sees", audio: "Spectrogram" };
+const titles = { image: "Image as the model reads it", video: "Frames as the model reads them", audio: "Spectrogram" };
 const names = { image: "The image as the model reads it", video: "A frame as the model reads it", audio: "Spectrogram, low frequencies below" };
 
 /** Return a square grid for cells without one. */
