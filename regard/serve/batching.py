@@ -142,7 +142,8 @@ class Batcher:
         if self._is_closing:
             raise RequestError(503, "The server is stopping.", {"Retry-After": "5"})
         waiting = self.num_waiting
-        seconds = waiting / self._rate if self._rate else 1.0
+        # Before the first batch the rate is unknown.
+        seconds = waiting / self._rate if self._rate else 0.0
         # A request that is larger than the queue is accepted by an idle run.
         if waiting and (waiting + num > self._max_waiting or seconds > self._max_seconds):
             raise self._busy()

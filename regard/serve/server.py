@@ -20,6 +20,7 @@ from regard.core.logging import logger
 from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
+from regard.serve.protocol import limit_head
 from regard.serve.runs import load_runs
 from regard.serve.security import LOOPBACK, check_host, check_origins, read_token
 from regard.serve.state import Access, ServerState
@@ -98,7 +99,7 @@ def _configure(options: ServeOptions, state: ServerState) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         loop="asyncio",
-        http="h11",
+        http=limit_head(options.limits.seconds),
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=math.ceil(options.limits.seconds) + 5,

@@ -166,6 +166,15 @@ def test_jobs_that_have_waited_too_long_are_refused():
     assert (second.status, second.headers["Retry-After"]) == (429, "1")
 
 
+def test_no_request_is_refused_before_the_rate_is_known():
+    async def run():
+        batcher = Batcher("a", max_batch=1, max_waiting=4, max_seconds=0.5)
+        jobs = [Job("key", [number], list) for number in range(4)]
+        return await asyncio.gather(*map(batcher.submit, jobs))
+
+    assert asyncio.run(run()) == [[0], [1], [2], [3]]
+
+
 def test_items_of_large_requests_take_turns():
     batches, release = [], threading.Event()
 
