@@ -1,8 +1,9 @@
 """Dynamic batching: one thread per run computes what is waiting, up to the size of a batch.
 
 The sources of several requests are computed together, and each request gets its own results, which
-do not depend on the other sources. A request waits for the batch in progress, never for more
-requests to arrive, except for `WINDOW` seconds if the run is idle.
+do not depend on the other sources. A request waits for the batch in progress. An idle run waits
+`WINDOW` seconds for other requests; a busy one waits at most `SHARE` of the time of the batch
+before, for the next requests of the clients that have just been answered.
 """
 
 import asyncio
@@ -20,6 +21,14 @@ from regard.serve.errors import RequestError, busy
 
 WINDOW = 0.002
 """Seconds for which an idle run waits for other requests."""
+
+SHARE = 0.25
+"""Time for which a busy run waits for a full batch, as a share of the time of the batch before.
+Clients send their next request when they have their reply. Without the wait, small and large
+batches would take turns, and a small one takes almost as long."""
+
+MAX_WAIT = 0.1
+"""Maximum seconds for which a busy run waits for a full batch."""
 
 THREAD_NAME = "regard-serve"
 """Beginning of the names of the threads."""
@@ -97,6 +106,7 @@ class Batcher:
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self._rate = 0.0
+        self._last_size, self._last_seconds = 0, 0.0
         self.num_waiting = 0
         """Number of sources that wait for a batch."""
 
@@ -170,6 +180,7 @@ class Batcher:
             self._compute(batch)
             seconds = time.perf_counter() - started
             rate = len(batch) / max(seconds, 1e-6)
+            self._last_size, self._last_seconds = len(batch), seconds
             self._rate = 0.8 * self._rate + 0.2 * rate if self._rate else rate
             self._report(len(batch), seconds)
 
@@ -181,6 +192,7 @@ class Batcher:
         """
         with self._changed:
             self._refuse_late()
+            self._wait_for_clients()
             while not self._jobs:  # all may have been cancelled during the window
                 if self._is_closing:
                     return []
@@ -197,6 +209,13 @@ class Batcher:
             self._jobs = deque(job for job in self._jobs if job.is_waiting)
             self.num_waiting -= len(batch)
             return batch
+
+    def _wait_for_clients(self) -> None:
+        """Wait for as many sources as were waiting or computed at the end of the last batch."""
+        seconds = min(MAX_WAIT, SHARE * self._last_seconds)
+        expected = min(self._max_batch, self.num_waiting + self._last_size)
+        self._last_size = 0
+        self._changed.wait_for(lambda: self.num_waiting >= expected or self._is_closing, seconds)
 
     def _refuse_late(self) -> None:
         """Refuse the jobs that have waited too long, since batches took longer than expected."""

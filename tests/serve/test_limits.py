@@ -200,6 +200,54 @@ def test_items_of_large_requests_take_turns():
     assert batches == [[0, 10, 20, 1], [2, 21, 3, 22], [4, 5]]
 
 
+def test_batches_stay_full_while_clients_return():
+    """Each client sends its next source when it has its result."""
+    sizes = []
+
+    def compute(items):
+        sizes.append(len(items))
+        time.sleep(0.1)
+        return items
+
+    async def run():
+        batcher = Batcher("a", max_batch=8, max_waiting=100)
+
+        async def client(number):
+            for _ in range(6):
+                await batcher.submit(Job("key", [number], compute))
+                await asyncio.sleep(0.001 * number)
+
+        await asyncio.gather(*map(client, range(8)))
+
+    asyncio.run(run())
+    assert sum(sizes) == 48
+    assert len(sizes) <= 8 and sizes[1:-1].count(8) >= len(sizes) - 3
+
+
+def test_a_busy_run_does_not_wait_long_for_clients_that_have_left():
+    async def run():
+        batcher = Batcher("a", max_batch=8, max_waiting=100)
+        started = threading.Event()
+
+        def compute(items):
+            started.set()
+            time.sleep(0.2)
+            return items
+
+        first = [
+            asyncio.ensure_future(batcher.submit(Job("key", [number], compute)))
+            for number in range(4)
+        ]
+        await asyncio.to_thread(started.wait, 5)
+        second = asyncio.ensure_future(batcher.submit(Job("other", [0], list)))
+        await asyncio.gather(*first)
+        before = time.perf_counter()
+        await second
+        return time.perf_counter() - before
+
+    assert asyncio.run(run()) < 0.1
+
+
 def test_a_failing_item_fails_its_request_only():
     def compute(items):
         if 2 in items:
