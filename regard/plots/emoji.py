@@ -17,12 +17,12 @@ _LETTERS = "DejaVu Sans"
 _SIZES = (109, 160, 96)
 """Sizes of the bitmaps of Noto, Apple and others; scalable fonts have all sizes."""
 
-# Pictures, and the joiners, selectors, skin tones and keycaps that change them.
+# Emoji, and the joiners, selectors, skin tones and keycaps that change them.
 _RUNS = re.compile(
     "((?:[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55]"
     "[\u200d\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*)+)"
 )
-_PICTURE = re.compile("[\U0001f000-\U0001faff]|[\u2600-\u27bf\u2b50\u2b55]\ufe0f")
+_EMOJI = re.compile("[\U0001f000-\U0001faff]|[\u2600-\u27bf\u2b50\u2b55]\ufe0f")
 
 
 def draw_emoji(figure: "Figure") -> None:
@@ -31,7 +31,7 @@ def draw_emoji(figure: "Figure") -> None:
 
     def is_shown(label: Any) -> bool:
         text = label.get_text()
-        return label.get_visible() and bool(_PICTURE.search(text)) and _has_letters(text)
+        return label.get_visible() and bool(_EMOJI.search(text)) and _has_letters(text)
 
     figure.draw_without_rendering()
     labels = [label for label in figure.findobj(Text) if is_shown(label)]
@@ -53,8 +53,8 @@ def _place(
 
     text = label.get_text()
     image = render(text, font, color=str(label.get_color()))
-    is_picture = not _RUNS.sub("", text).strip()
-    if not is_picture and label.get_rotation():
+    is_emoji = not _RUNS.sub("", text).strip()
+    if not is_emoji and label.get_rotation():
         image = image.rotate(label.get_rotation(), expand=True, resample=Image.Resampling.BICUBIC)
     zoom = 1.2 * float(label.get_fontsize()) / font.size
     shown = OffsetImage(np.asarray(image), zoom=zoom, interpolation="antialiased")
@@ -120,3 +120,9 @@ def _has_letters(text: str) -> bool:
 
     known = font_manager.get_font(font_manager.findfont(_LETTERS)).get_charmap()
     return all(ord(character) in known for character in _RUNS.sub("", text))
+
+
+if __name__ == "__main__":
+    found = _find_font()
+    size = None if found is None else render("yes 👍", found, color="black").size
+    print("There is no colour font for emoji." if size is None else size)
