@@ -40,13 +40,13 @@ def draw_emoji(figure: "Figure") -> None:
         return
     # Labels that are hidden take no space, so the layout must not change any more.
     figure.set_layout_engine("none")
-    placed = [(label, label.get_window_extent()) for label in labels]
-    for label, box in placed:
+    extents = [(label, label.get_window_extent()) for label in labels]
+    for label, box in extents:
         x, y = figure.transFigure.inverted().transform(((box.x0 + box.x1) / 2, box.y0))
-        _place(figure, label, font, center=x, bottom=y)
+        _replace_label(figure, label, font, center=x, bottom=y)
 
 
-def _place(
+def _replace_label(
     figure: "Figure", label: "Text", font: ImageFont.FreeTypeFont, *, center: float, bottom: float
 ) -> None:
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
