@@ -1,6 +1,7 @@
 """Matplotlib figures with one style and one palette, saved as SVG, PNG, PDF or HTML."""
 
 import io
+import logging
 import re
 import unicodedata
 import warnings
@@ -67,9 +68,17 @@ def style() -> Iterator[None]:
 
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
-    with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=_MISSING)
-        yield
+    # Some fonts have no bold weight; matplotlib takes another and warns.
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with matplotlib.rc_context({**_settings(), "font.family": fonts}):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=_MISSING)
+                yield
+    finally:
+        log.setLevel(level)
 
 
 @cache
