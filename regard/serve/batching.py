@@ -74,6 +74,15 @@ Batch = list[tuple[Job, int]]
 """Items as their jobs and indices."""
 
 
+@dataclass(frozen=True)
+class _Last:
+    """The batch that a run has just computed; the default is none."""
+
+    key: Hashable = None
+    size: int = 0
+    seconds: float = 0.0
+
+
 class Batcher:
     """Queue of a run and the thread that computes its batches.
 
@@ -106,7 +115,7 @@ class Batcher:
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self._rate = 0.0
-        self._last_size, self._last_seconds = 0, 0.0
+        self._last = _Last()
         self.num_waiting = 0
         """Number of sources that wait for a batch."""
 
@@ -180,7 +189,7 @@ class Batcher:
             self._compute(batch)
             seconds = time.perf_counter() - started
             rate = len(batch) / max(seconds, 1e-6)
-            self._last_size, self._last_seconds = len(batch), seconds
+            self._last = _Last(batch[0][0].key, len(batch), seconds)
             self._rate = 0.8 * self._rate + 0.2 * rate if self._rate else rate
             self._report(len(batch), seconds)
 
@@ -211,11 +220,21 @@ class Batcher:
             return batch
 
     def _wait_for_clients(self) -> None:
-        """Wait for as many sources as were waiting or computed at the end of the last batch."""
-        seconds = min(MAX_WAIT, SHARE * self._last_seconds)
-        expected = min(self._max_batch, self.num_waiting + self._last_size)
-        self._last_size = 0
-        self._changed.wait_for(lambda: self.num_waiting >= expected or self._is_closing, seconds)
+        """Wait for as many sources as were waiting or computed at the end of the last batch.
+
+        There is no wait for requests that cannot be part of one batch, such as explanations.
+        """
+        last, expected = self._last, min(self._max_batch, self.num_waiting + self._last.size)
+        self._last = _Last()
+        end = time.perf_counter() + min(MAX_WAIT, SHARE * last.seconds)
+        self._wait(lambda: bool(self._jobs), end)
+        if self._jobs and self._jobs[0].key == last.key:
+            self._wait(lambda: self.num_waiting >= expected, end)
+
+    def _wait(self, is_done: Callable[[], bool], end: float) -> None:
+        """Wait until a condition holds, a time is over or the run closes."""
+        seconds = max(0.0, end - time.perf_counter())
+        self._changed.wait_for(lambda: is_done() or self._is_closing, seconds)
 
     def _refuse_late(self) -> None:
         """Refuse the jobs that have waited too long, since batches took longer than expected."""

@@ -221,7 +221,8 @@ def test_batches_stay_full_while_clients_return():
 
     asyncio.run(run())
     assert sum(sizes) == 48
-    assert len(sizes) <= 8 and sizes[1:-1].count(8) >= len(sizes) - 3
+    # Without the wait there are about 12 batches.
+    assert len(sizes) <= 9
 
 
 def test_a_busy_run_does_not_wait_long_for_clients_that_have_left():
@@ -245,7 +246,25 @@ def test_a_busy_run_does_not_wait_long_for_clients_that_have_left():
         await second
         return time.perf_counter() - before
 
-    assert asyncio.run(run()) < 0.1
+    assert asyncio.run(run()) < 0.15
+
+
+def test_requests_that_share_no_batch_do_not_wait_for_each_other():
+    async def run():
+        batcher, gaps, ended = Batcher("a", max_batch=8, max_waiting=100), [], []
+
+        def compute(items):
+            gaps.append(time.perf_counter() - (ended[-1] if ended else time.perf_counter()))
+            time.sleep(0.2)
+            ended.append(time.perf_counter())
+            return items
+
+        jobs = [Job(object(), [number], compute) for number in range(4)]
+        await asyncio.gather(*map(batcher.submit, jobs))
+        return gaps
+
+    # The shortest gap, since a busy machine may cause others.
+    assert min(asyncio.run(run())[1:]) < 0.04
 
 
 def test_a_failing_item_fails_its_request_only():
