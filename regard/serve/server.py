@@ -169,5 +169,6 @@ def _silence(state: ServerState) -> None:
     if not state.logs_requests:
         main = threading.get_ident()
         logger.addFilter(lambda record: record.thread == main)
-    # Faults are logged by `reply_to_bug`.
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    # Faults are logged by `reply_to_bug`; the reader of forms logs bytes of requests.
+    for name in ("uvicorn.error", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -176,3 +176,21 @@ def test_clients_that_leave_are_no_fault_of_the_server(served_runs, starting):
             raise AssertionError(lines)
         assert server.stop() == 0
     assert not [line for line in server.log if "Disconnect" in line or "Traceback" in line]
+
+
+def test_requests_that_cannot_be_read_leave_the_log_empty(served_runs, starting):
+    form = b"multipart/form-data; boundary=x"
+    with starting(served_runs[0]) as server:
+        for kind, content in (
+            (form, b"--{"),
+            (form, b"--x\r\nContent-Disposition: form-data; name=secret"),
+            (form, b"secret"),
+            (b"application/json", b"{secret"),
+            (b"application/x-www-form-urlencoded", b"%zz=%"),
+        ):
+            head = b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            head += b"Content-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(content))
+            assert read_all(connect(server, head + content)).startswith(b"HTTP/1.1 4")
+        assert read_all(connect(server, b"secret\r\n\r\n")).startswith(b"HTTP/1.1 400")
+        assert server.stop() == 0
+    assert [line.split()[0] for line in server.log] == ["Serving", "Stopping:", "Stopped"]
