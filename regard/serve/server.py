@@ -172,3 +172,5 @@ def _silence(state: ServerState) -> None:
     # Faults are logged by `reply_to_bug`; the reader of forms logs bytes of requests.
     for name in ("uvicorn.error", "python_multipart"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    # asyncio warns of each client that leaves while its reply is sent.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)

@@ -78,6 +78,17 @@ def test_a_slow_request_is_ended(served_runs, serving):
         release.set()
 
 
+def test_a_slow_explanation_is_ended(served_runs, serving):
+    with serving(served_runs[0], limits=replace(LIMITS, seconds=0.3)) as client:
+        body = {"source": " ".join("abc" * 33), "methods": ["integrated_gradients", "erasure"]}
+        body |= {"target": " ".join("abc" * 33), "is_measured": True}
+        started = time.perf_counter()
+        assert client.post("/v1/attribution", json=body).status_code == 408
+        (run,) = client.state.runs.ready.values()
+        asyncio.run(run.batcher.submit(Job("key", [1], list)))
+        assert time.perf_counter() - started < 3
+
+
 def test_a_full_queue(served_runs, serving):
     with serving(served_runs[0], limits=replace(LIMITS, queue=4)) as client:
         (run,) = client.state.runs.ready.values()
