@@ -23,6 +23,7 @@ from regard.interpret.faithfulness import (
 from regard.interpret.forced import ForcedPass
 from regard.interpret.passes import force
 from regard.search.settings import SearchConfig
+from regard.search.watching import check_watch
 from regard.tasks.base import Task
 
 NUM_STEPS, MAX_STEPS = 16, 128
@@ -268,6 +269,7 @@ def _gradients(
         leaves = [part.detach().clone().requires_grad_() for part in (source, prefix)]
         log_probs = factors.to(source.device) @ forced.log_probs_of(leaves[0], leaves[1])  # (T,)
         for output in range(forced.num_outputs):
+            check_watch()
             found = torch.autograd.grad(
                 log_probs[output],
                 leaves,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.interpret.sources import SourcePart
+from regard.search.watching import check_watch
 
 MAX_POSITIONS, MAX_LOGITS = 4096, 2**23
 """Maximum numbers of input positions and of logits that are computed at once, which bound the
@@ -94,10 +95,11 @@ class ForcedPass(ABC):
         return torch.cat(parts) if parts else kept.new_zeros(0, self.num_outputs, dtype=torch.float)
 
     def chunks(self, num_rows: int) -> Iterator[slice]:
-        """Yield slices of rows that are computed at once."""
+        """Yield slices of rows that are computed at once; a watching function may end this."""
         num_logits = self.num_outputs * self.num_classes
         size = max(1, min(MAX_POSITIONS // self.num_positions, MAX_LOGITS // num_logits))
         for first in range(0, num_rows, size):
+            check_watch()
             yield slice(first, first + size)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from regard.core.files import write_text
@@ -19,6 +20,9 @@ from regard.plots.word_maps import WordMap, word_maps
 
 SMALL = 12
 """Number of rows up to which several maps are plotted with large cells on a page."""
+
+MAX_TITLE = 120
+"""Maximum width of the heading of a page; the whole output is among its facts."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,18 @@ class OutputTokens:
         shown = [_show(pair) for pair in zip(self.tokens, self.log_probs, strict=True)]
         if not self.alternatives:
             return [f"Probabilities: {'  '.join(shown)}"]
-        width = max(map(len, shown))
+        width = max(map(cell_len, (*shown, "Token")))
         lines = [
-            f"{one:<{width}} │ {'  '.join(map(_show, several))}"
+            f"{set_cell_size(one, width)} │ {'  '.join(map(_show, several))}"
             for one, several in zip(shown, self.alternatives, strict=True)
         ]
-        return [f"{'Token':<{width}} │ Most likely tokens", *lines]
+        return [f"{set_cell_size('Token', width)} │ Most likely tokens", *lines]
 
     def table(self) -> Markup:
         """Return a table for a page."""
         head = ["token", "probability", *["most likely tokens"] * bool(self.alternatives)]
         rows = [
-            [token, math.exp(value), *["  ".join(map(_show, several)) for several in others]]
+            [_name(token), math.exp(value), *["  ".join(map(_show, several)) for several in others]]
             for token, value, *others in zip(
                 self.tokens, self.log_probs, *[self.alternatives] * bool(self.alternatives),
                 strict=True,
@@ -146,7 +150,7 @@ class Visualization:
             sections.append(Section("Faithfulness", table))
         if self.tokens is not None:
             sections.append(Section("Token probabilities", self.tokens.table()))
-        return html.report(self.title, sections)
+        return html.report(label(self.title, MAX_TITLE), sections)
 
     def _figures(self) -> list[tuple[Markup, str]]:
         """Return the plots with their captions, as SVG."""
@@ -175,4 +179,8 @@ class Visualization:
 
 def _show(pair: tuple[str, float]) -> str:
     token, value = pair
-    return f"{label(token.removeprefix('▁') or token)} {math.exp(value):.2f}"
+    return f"{_name(token)} {math.exp(value):.2f}"
+
+
+def _name(token: str) -> str:
+    return label(token.removeprefix("▁") or token)

@@ -34,6 +34,9 @@ TITLES = {
 }
 """Titles of the maps of each method."""
 
+WIDE = 24
+"""Number of inputs above which the maps of several methods stand below each other."""
+
 HOW_TO_READ = (
     "Rows are the tokens of the output. A positive contribution of an input, in blue, raises the "
     "log-probability of the token; a negative one, in red, lowers it. Attention weights have no "
@@ -148,7 +151,9 @@ def visualize_attribution(
     )
     if find_modality(task.recipe.data).medium is None:
         maps = {TITLES[one.method]: word_map(explained, one) for one in explained.attributions}
-        return replace(plots, words=maps, columns=2)
+        # Wide maps stand below each other.
+        is_wide = any(len(one.columns) > WIDE for one in maps.values())
+        return replace(plots, words=maps, columns=1 if is_wide else 2)
     return _over_medium(plots, task, explained)
 
 

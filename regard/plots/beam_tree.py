@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from regard.core.errors import DataError
@@ -23,6 +24,7 @@ MAX_TOKEN = 12
 """Maximum width of a token in terminal cells."""
 
 _ROW_HEIGHT, _COLUMN_WIDTH = 0.44, 1.25
+_LETTER = 0.09  # inches of a bold letter
 _TEXT, _LINE = 0.3, (0.6, 4.4)  # half the width of a token in columns; line width at 0, and to add
 
 _MEANINGS = {
@@ -66,7 +68,9 @@ def beam_tree(branches: Sequence[Branch], *, root: str = "<sos>", title: str = "
     heights = [max(map(len, [first, *strip])) for first, strip in zip(before, strips, strict=False)]
     num_columns = max(map(len, strips))
     with style():
-        size = (_COLUMN_WIDTH * (num_columns + 1), _ROW_HEIGHT * sum(heights) + 0.9)
+        tokens = (label(cell.branch.token, MAX_TOKEN) for column in columns for cell in column)
+        width = max(_COLUMN_WIDTH, _LETTER * max(map(cell_len, tokens)) / (2 * _TEXT))
+        size = (width * (num_columns + 1), _ROW_HEIGHT * sum(heights) + 0.9)
         figure = Figure(figsize=size, layout="constrained")
         if title:
             figure.suptitle(label(title, 12 * (num_columns + 1)), x=0.01, ha="left", fontsize=11)

@@ -1,6 +1,7 @@
 """Matplotlib figures with one style and one palette, saved as SVG, PNG, PDF or HTML."""
 
 import io
+import logging
 import re
 import unicodedata
 import warnings
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.core.files import check_suffix, replacing, write_text
 from regard.core.logging import logger
+from regard.plots.emoji import draw_emoji
 from regard.plots.html import page
 from regard.plots.inputs import Markup
 
@@ -25,6 +27,7 @@ COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 """Suffixes of the files that `save` writes."""
 
+_SHRINK = 0.7
 _MISSING = r"Glyph (\d+) .* missing from font"
 _TEXT_COLOR = "#1f2933"
 # The first one that is installed and has a character is used for it.
@@ -65,9 +68,17 @@ def style() -> Iterator[None]:
 
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
-    with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=_MISSING)
-        yield
+    # Some fonts have no bold weight; matplotlib takes another and warns.
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with matplotlib.rc_context({**_settings(), "font.family": fonts}):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=_MISSING)
+                yield
+    finally:
+        log.setLevel(level)
 
 
 @cache
@@ -89,7 +100,10 @@ def to_svg(figure: "Figure") -> Markup:
         # Remove unused numbered ids, which would clash between several figures on a page.
         svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
         svg = svg.replace("<svg", '<svg class="regard-figure" direction="ltr" role="img"', 1)
-        return Markup(svg.replace(">", f">\n<style>{_STYLE}</style>", 1))
+        # On a page it shrinks to letters that are still readable, and can be scrolled if wider.
+        width = re.search(r'width="([\d.]+)pt"', svg)
+        least = f' style="min-width:{_SHRINK * float(width[1]):.0f}pt"' if width else ""
+        return Markup(svg.replace(">", f"{least}>\n<style>{_STYLE}</style>", 1))
 
 
 def hide_unused(grid: "NDArray[Any]", num_panels: int) -> None:
@@ -118,6 +132,7 @@ def save(path: Path, figure: "Figure", *, title: str = "") -> None:
         # Without a date, equal figures give equal files.
         metadata = {"CreationDate": None} if suffix == ".pdf" else None
         with style(), replacing(path) as temporary, warnings.catch_warnings(record=True) as caught:
+            draw_emoji(figure)
             warnings.filterwarnings("always", message=_MISSING)
             figure.savefig(temporary, format=suffix[1:], facecolor="white", metadata=metadata)
         _report_missing(path, [str(one.message) for one in caught])

@@ -1,6 +1,7 @@
 """Inputs of plots: escaped labels, checked weights, resized images."""
 
 import html
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, NewType
 
@@ -29,6 +30,9 @@ MAX_SIDE = 168
 
 _TINY = 64
 
+_SELECTORS = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+"""Variation selectors of Unicode."""
+
 
 def escape(text: object) -> Markup:
     """Escape a value for HTML or SVG, including attributes."""
@@ -37,8 +41,20 @@ def escape(text: object) -> Markup:
 
 def label(text: object, width: int = MAX_WIDTH) -> str:
     """Return a value as clean text, truncated to a number of terminal cells with an ellipsis."""
-    word = clean(text)
+    word = _show_invisible(clean(text))
     return word if cell_len(word) <= width else set_cell_size(word, width - 1).rstrip() + "…"
+
+
+def _show_invisible(word: str) -> str:
+    """Return a word in which something is visible, also if it is a joiner or a mark alone."""
+    if word and all(map(_is_invisible, word)):
+        return " ".join(f"U+{ord(character):04X}" for character in word)
+    return f"◌{word}" if unicodedata.category(word[:1] or " ").startswith("M") else word
+
+
+def _is_invisible(character: str) -> bool:
+    """Return whether a character changes others only: format controls, variation selectors."""
+    return unicodedata.category(character) == "Cf" or character in _SELECTORS
 
 
 def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> NDArray[Any]:

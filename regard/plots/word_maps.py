@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.cells import cell_len
 
 from regard.core.errors import DataError
 from regard.core.terminal import clean
@@ -79,7 +80,7 @@ def word_maps(
 
 
 def _longest(maps: Sequence[WordMap], side: str) -> float:
-    return _LETTER * max(len(label(word)) for one in maps for word in getattr(one, side))
+    return _LETTER * max(cell_len(label(word)) for one in maps for word in getattr(one, side))
 
 
 def _plot(axes: "Axes", one: WordMap, *, has_values: bool, font_size: float) -> None:

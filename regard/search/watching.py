@@ -1,6 +1,7 @@
 """Watching of searches: `with watching(function):` calls a function after each step.
 
-The function may raise an exception to end the search. A watched search has the same result.
+The function may raise an exception to end the search. A watched search has the same result. Other
+long computations call the function by `check_watch`.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,3 +31,10 @@ def watching(watch: Watch) -> Iterator[None]:
 def current_watch() -> Watch | None:
     """Return the function of the block of `watching`, None outside."""
     return _WATCH.get()
+
+
+def check_watch() -> None:
+    """Call the function of the block of `watching` for a computation that has no hypotheses."""
+    watch = current_watch()
+    if watch is not None:
+        watch(lambda: ())

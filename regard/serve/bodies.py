@@ -10,8 +10,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from regard.serve.errors import RequestError, invalid, too_slow
+from regard.serve.errors import RequestError, gone, invalid, too_slow
 from regard.serve.routes.schemas import Body, Upload
 from regard.serve.state import state_of
 
@@ -39,6 +40,8 @@ async def read_body(request: Request, model: type[Model], *, has_query: bool = F
         raise too_slow(seconds) from None
     except ValidationError as error:
         raise invalid(_explain(error)) from None
+    except ClientDisconnect:
+        raise gone() from None
 
 
 async def _read(request: Request, model: type[Model], *, has_query: bool) -> Model:
@@ -49,7 +52,9 @@ async def _read(request: Request, model: type[Model], *, has_query: bool) -> Mod
             async with request.form(max_files=MAX_FIELDS, max_fields=MAX_FIELDS) as form:
                 return model.model_validate({**query, **await _read_form(form, model)})
         except HTTPException as error:
-            raise RequestError(400, f"The form cannot be read: {error.detail}.") from None
+            raise RequestError(
+                400, f"The form cannot be read: {error.detail.rstrip('.')}."
+            ) from None
     body = await request.body()
     if not body and query:
         return model.model_validate(query)
@@ -99,16 +104,16 @@ async def answer(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of a coroutine, which is cancelled if the client leaves or time is over."""
     seconds = state_of(request).limits.seconds
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_wait_until_gone(request))
+    leaving = asyncio.ensure_future(_wait_until_gone(request))
     try:
-        await asyncio.wait((task, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, leaving), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        if gone.done():
-            raise RequestError(499, "The client has closed the connection.")
+        if leaving.done():
+            raise gone()
         raise too_slow(seconds)
     finally:
-        gone.cancel()
+        leaving.cancel()
         task.cancel()
 
 

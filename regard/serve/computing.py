@@ -57,7 +57,9 @@ def find_search(
                 f"the task of '{run.name}' is '{task.recipe.task}'. Leave it out."
             )
         return Asked(num_best)
-    search = from_dict(SearchConfig, {**to_dict(task.search), **overrides}, "search")
+    search = task.search
+    if overrides:
+        search = from_dict(SearchConfig, {**to_dict(search), **overrides}, "search")
     if "beams" not in overrides:
         search = search.with_beams(num_best)
     limits.check_search(search, task.search)

@@ -34,6 +34,11 @@ def busy(message: str, seconds: int) -> RequestError:
     return RequestError(429, message, {"Retry-After": str(seconds)})
 
 
+def gone() -> RequestError:
+    """Return the error for a request whose client has left; nobody reads the reply."""
+    return RequestError(499, "The client has closed the connection.")
+
+
 def too_slow(seconds: float) -> RequestError:
     """Return the error for a request that has taken longer than it may."""
     return RequestError(408, f"The request took more than {seconds:g} seconds. Send a smaller one.")

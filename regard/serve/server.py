@@ -20,6 +20,7 @@ from regard.core.logging import logger
 from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
+from regard.serve.protocol import limit_head
 from regard.serve.runs import load_runs
 from regard.serve.security import LOOPBACK, check_host, check_origins, read_token
 from regard.serve.state import Access, ServerState
@@ -98,7 +99,7 @@ def _configure(options: ServeOptions, state: ServerState) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         loop="asyncio",
-        http="h11",
+        http=limit_head(options.limits.seconds),
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=math.ceil(options.limits.seconds) + 5,
@@ -168,5 +169,8 @@ def _silence(state: ServerState) -> None:
     if not state.logs_requests:
         main = threading.get_ident()
         logger.addFilter(lambda record: record.thread == main)
-    # Faults are logged by `reply_to_bug`.
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    # Faults are logged by `reply_to_bug`; the reader of forms logs bytes of requests.
+    for name in ("uvicorn.error", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    # asyncio warns of each client that leaves while its reply is sent.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)

@@ -146,7 +146,10 @@ def _rewrite(
             found = path
         read(found)
     except (DataError, ConfigError) as error:
-        return "", str(error).replace(f"{path}.png", UPLOAD).replace(f"{path}.wav", UPLOAD)
+        message = str(error).replace(f"{path}.png", UPLOAD).replace(f"{path}.wav", UPLOAD)
+        # The rest is advice for the command line.
+        reason, separator, _ = message.partition(" Give a part (")
+        return "", f"{reason} Send a part of it." if separator else message
     except MemoryError:
         return "", f"{UPLOAD} takes too much memory. Make it smaller."
     finally:

@@ -78,6 +78,17 @@ def test_a_slow_request_is_ended(served_runs, serving):
         release.set()
 
 
+def test_a_slow_explanation_is_ended(served_runs, serving):
+    with serving(served_runs[0], limits=replace(LIMITS, seconds=0.3)) as client:
+        body = {"source": " ".join("abc" * 33), "methods": ["integrated_gradients", "erasure"]}
+        body |= {"target": " ".join("abc" * 33), "is_measured": True}
+        started = time.perf_counter()
+        assert client.post("/v1/attribution", json=body).status_code == 408
+        (run,) = client.state.runs.ready.values()
+        asyncio.run(run.batcher.submit(Job("key", [1], list)))
+        assert time.perf_counter() - started < 3
+
+
 def test_a_full_queue(served_runs, serving):
     with serving(served_runs[0], limits=replace(LIMITS, queue=4)) as client:
         (run,) = client.state.runs.ready.values()
@@ -166,6 +177,15 @@ def test_jobs_that_have_waited_too_long_are_refused():
     assert (second.status, second.headers["Retry-After"]) == (429, "1")
 
 
+def test_no_request_is_refused_before_the_rate_is_known():
+    async def run():
+        batcher = Batcher("a", max_batch=1, max_waiting=4, max_seconds=0.5)
+        jobs = [Job("key", [number], list) for number in range(4)]
+        return await asyncio.gather(*map(batcher.submit, jobs))
+
+    assert asyncio.run(run()) == [[0], [1], [2], [3]]
+
+
 def test_items_of_large_requests_take_turns():
     batches, release = [], threading.Event()
 
@@ -189,6 +209,73 @@ def test_items_of_large_requests_take_turns():
 
     assert asyncio.run(run()) == [[0, 1, 2, 3, 4, 5], [10], [20, 21, 22]]
     assert batches == [[0, 10, 20, 1], [2, 21, 3, 22], [4, 5]]
+
+
+def test_batches_stay_full_while_clients_return():
+    """Each client sends its next source when it has its result."""
+    sizes = []
+
+    def compute(items):
+        sizes.append(len(items))
+        time.sleep(0.1)
+        return items
+
+    async def run():
+        batcher = Batcher("a", max_batch=8, max_waiting=100)
+
+        async def client(number):
+            for _ in range(6):
+                await batcher.submit(Job("key", [number], compute))
+                await asyncio.sleep(0.001 * number)
+
+        await asyncio.gather(*map(client, range(8)))
+
+    asyncio.run(run())
+    assert sum(sizes) == 48
+    # Without the wait there are about 12 batches.
+    assert len(sizes) <= 9
+
+
+def test_a_busy_run_does_not_wait_long_for_clients_that_have_left():
+    async def run():
+        batcher = Batcher("a", max_batch=8, max_waiting=100)
+        started = threading.Event()
+
+        def compute(items):
+            started.set()
+            time.sleep(0.2)
+            return items
+
+        first = [
+            asyncio.ensure_future(batcher.submit(Job("key", [number], compute)))
+            for number in range(4)
+        ]
+        await asyncio.to_thread(started.wait, 5)
+        second = asyncio.ensure_future(batcher.submit(Job("other", [0], list)))
+        await asyncio.gather(*first)
+        before = time.perf_counter()
+        await second
+        return time.perf_counter() - before
+
+    assert asyncio.run(run()) < 0.15
+
+
+def test_requests_that_share_no_batch_do_not_wait_for_each_other():
+    async def run():
+        batcher, gaps, ended = Batcher("a", max_batch=8, max_waiting=100), [], []
+
+        def compute(items):
+            gaps.append(time.perf_counter() - (ended[-1] if ended else time.perf_counter()))
+            time.sleep(0.2)
+            ended.append(time.perf_counter())
+            return items
+
+        jobs = [Job(object(), [number], compute) for number in range(4)]
+        await asyncio.gather(*map(batcher.submit, jobs))
+        return gaps
+
+    # The shortest gap, since a busy machine may cause others.
+    assert min(asyncio.run(run())[1:]) < 0.04
 
 
 def test_a_failing_item_fails_its_request_only():

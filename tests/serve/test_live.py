@@ -7,9 +7,11 @@ import asyncio
 import http.client
 import json
 import random
+import socket
 import threading
 import time
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -120,3 +122,75 @@ def test_fuzzed_bodies_leave_the_server_alive(live, length):
     connection.request("GET", "/readyz")
     assert connection.getresponse().status == 200
     connection.close()
+
+
+HEAD = (
+    b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: "
+)
+BODY = b'{"sources": "a b"}'
+
+
+def connect(server, content):
+    """Return a connection that has sent some bytes."""
+    parts = urlsplit(server.url)
+    connection = socket.create_connection((parts.hostname, parts.port), timeout=20)
+    connection.sendall(content)
+    return connection
+
+
+def read_all(connection):
+    """Return what a server sends until it closes a connection."""
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def test_connections_without_a_complete_head_are_closed(served_runs, starting):
+    with starting(served_runs[0], "--max-seconds", "2") as server:
+        started = time.perf_counter()
+        silent, slow = connect(server, b""), connect(server, HEAD)
+        request = HEAD + b"18\r\n\r\n" + BODY
+        second = connect(server, request + HEAD)
+        several = connect(server, request)
+        assert read_all(silent) == b""
+        assert read_all(slow).startswith(b"HTTP/1.1 408 ")
+        replies = read_all(second)
+        assert replies.startswith(b"HTTP/1.1 200 ") and b"HTTP/1.1 408 " in replies
+        assert 1.9 < time.perf_counter() - started < 10
+        # An idle connection is kept for the next request.
+        several.sendall(request.replace(b"Host", b"Connection: close\r\nHost"))
+        assert read_all(several).count(b"HTTP/1.1 200 ") == 2
+
+
+def test_clients_that_leave_are_no_fault_of_the_server(served_runs, starting):
+    with starting(served_runs[0]) as server:
+        for content in (HEAD + b"18\r\n\r\n{", HEAD[:-16] + b"Transfer-Encoding: chunked\r\n\r\nz"):
+            connect(server, content).close()
+        for _ in range(100):
+            with urlopen(f"{server.url}/metrics") as reply:
+                lines = reply.read().decode().splitlines()
+            if 'regard_requests_total{route="/v1/predict",status="499"} 2.0' in lines:
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError(lines)
+        assert server.stop() == 0
+    assert not [line for line in server.log if "Disconnect" in line or "Traceback" in line]
+
+
+def test_requests_that_cannot_be_read_leave_the_log_empty(served_runs, starting):
+    form = b"multipart/form-data; boundary=x"
+    with starting(served_runs[0]) as server:
+        for kind, content in (
+            (form, b"--{"),
+            (form, b"--x\r\nContent-Disposition: form-data; name=secret"),
+            (form, b"secret"),
+            (b"application/json", b"{secret"),
+            (b"application/x-www-form-urlencoded", b"%zz=%"),
+        ):
+            head = b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            head += b"Content-Type: %b\r\nContent-Length: %d\r\n\r\n" % (kind, len(content))
+            assert read_all(connect(server, head + content)).startswith(b"HTTP/1.1 4")
+        assert read_all(connect(server, b"secret\r\n\r\n")).startswith(b"HTTP/1.1 400")
+        assert server.stop() == 0
+    assert [line.split()[0] for line in server.log] == ["Serving", "Stopping:", "Stopped"]

@@ -1,6 +1,7 @@
 """Explanations of predictions, and vectors, over HTTP."""
 
 import base64
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -138,6 +139,17 @@ def test_other_tasks_on_text(task_run, serving, name):
         if "stream" in client.get("/v1/models").json()["data"][0]["features"]:
             reply = client.post("/v1/predict", json={"sources": "the <mask>", "stream": True})
             assert reply.text.count("event: result") == 1
+
+
+def test_explanations_of_forms(client):
+    form = {"source": "a b c", "methods": "attention,erasure"}
+    expected = post(client, "attribution", source="a b c", methods=["attention", "erasure"])
+    assert client.post("/v1/attribution", data=form).json() == expected
+    edit = {"kind": "source_word", "position": 1, "word": "c"}
+    form = {"source": "a b c", "edit": json.dumps(edit)}
+    expected = post(client, "what-if", source="a b c", edit=edit)
+    assert client.post("/v1/what-if", data=form).json() == expected
+    assert client.post("/v1/what-if", data={**form, "edit": "{"}).status_code == 422
 
 
 def test_attribution(client, task):

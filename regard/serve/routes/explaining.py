@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from regard.interpret.attribution import METHODS, attribute
 from regard.interpret.editing import WeightEdit
@@ -21,7 +21,7 @@ from regard.interpret.what_if import (
 from regard.serve.bodies import answer, body_of, read_body
 from regard.serve.computing import source_text
 from regard.serve.errors import RequestError
-from regard.serve.routes.schemas import Body, Model, Source
+from regard.serve.routes.schemas import Body, Model, Source, from_json
 from regard.serve.routes.v1 import REFUSED, find_run, reply_of_one
 from regard.serve.state import ServerState, state_of
 
@@ -31,15 +31,22 @@ Position = Annotated[int, Field(ge=0, le=100_000)]
 Word = Annotated[str, Field(max_length=200)]
 
 
+def _from_names(value: Any) -> Any:
+    """Return a field of a form, names separated by commas, as a list."""
+    return value.split(",") if isinstance(value, str) else value
+
+
 class AttributionRequest(Body):
     """A source whose prediction is to be explained."""
 
     model: Model = None
     source: Source
     target: str | None = Field(None, description="The target; the prediction if not given.")
-    methods: list[Literal["attention", "gradients", "integrated_gradients", "erasure"]] = Field(
-        default=["gradients"], min_length=1, max_length=len(METHODS)
-    )
+    methods: Annotated[
+        list[Literal["attention", "gradients", "integrated_gradients", "erasure"]],
+        BeforeValidator(_from_names),
+        Field(min_length=1, max_length=len(METHODS)),
+    ] = ["gradients"]  # noqa: RUF012 - pydantic copies it
     is_measured: bool = Field(False, description="Whether to measure the faithfulness.")
 
 
@@ -88,6 +95,7 @@ class AttentionEdit(Body):
 Edit = Annotated[
     SourceEdit | SourceWordEdit | TargetWordEdit | TargetTokenEdit | AttentionEdit,
     Field(discriminator="kind"),
+    BeforeValidator(from_json),
 ]
 
 
@@ -139,7 +147,9 @@ BODIES = (AttributionRequest, WhatIfRequest)
 
 
 @router.post(
-    "/attribution", response_model=AttributionReply, openapi_extra=body_of(AttributionRequest)
+    "/attribution",
+    response_model=AttributionReply,
+    openapi_extra=body_of(AttributionRequest, has_form=True),
 )
 async def attribution(request: Request) -> Response:
     """Return how much each part of the source contributes to each token of the output."""
@@ -162,7 +172,9 @@ async def attribution(request: Request) -> Response:
     return await answer(request, reply_of_one(state, run, asked.source, find=find))
 
 
-@router.post("/what-if", response_model=WhatIfReply, openapi_extra=body_of(WhatIfRequest))
+@router.post(
+    "/what-if", response_model=WhatIfReply, openapi_extra=body_of(WhatIfRequest, has_form=True)
+)
 async def what_if(request: Request) -> Response:
     """Return the output before and after a change of the source, the target or a weight."""
     asked = await read_body(request, WhatIfRequest)

@@ -36,7 +36,7 @@ class Upload(Body):
             raise invalid("`data` must be a file in base64, but is not.") from None
 
 
-def _from_json(value: Any) -> Any:
+def from_json(value: Any) -> Any:
     """Return a field of a form, which is a text, as the value that it stands for."""
     if not isinstance(value, str):
         return value
@@ -53,7 +53,7 @@ Sources = Annotated[
 Model = Annotated[str | None, Field(description="Name of the model; the first if not given.")]
 Search = Annotated[
     dict[str, JsonValue],
-    BeforeValidator(_from_json),
+    BeforeValidator(from_json),
     Field(description="Search settings, such as `beams` and `temperature`, as in a recipe."),
 ]
 

@@ -9,8 +9,15 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.interpret import attribution
-from regard.interpret.attribution import attribute, by_erasure, by_gradients, integrate_gradients
+from regard.interpret.attribution import (
+    METHODS,
+    attribute,
+    by_erasure,
+    by_gradients,
+    integrate_gradients,
+)
 from regard.interpret.passes import force
+from regard.search.watching import watching
 from tests.unit.interpret.conftest import FAMILIES
 
 with warnings.catch_warnings():
@@ -280,3 +287,16 @@ def test_tasks_without_tokens_or_labels_are_refused(task_run):
     run = task_run("image_to_image")
     with pytest.raises(ConfigError, match="the task of this run is 'image_to_image'"):
         attribute(run.predictor, str(next(run.folder.parent.glob("*.png"))))
+
+
+@pytest.mark.parametrize("method", ["gradients", "integrated_gradients", "erasure"])
+def test_a_watching_function_ends_an_attribution(tiny_run, method):
+    class EndedError(Exception):
+        pass
+
+    def watch(read):
+        assert read() == ()
+        raise EndedError
+
+    with watching(watch), pytest.raises(EndedError):
+        METHODS[method](force(tiny_run.predictor, "a b c", "c b a"))

@@ -3,10 +3,12 @@ from io import StringIO
 import numpy as np
 import pytest
 import torch
+from rich.cells import cell_len
 from rich.console import Console
 
 from regard.core.errors import ConfigError
-from regard.interpret.visualize import visualize
+from regard.interpret.visualization import OutputTokens, Visualization
+from regard.interpret.visualize import visualize, visualize_attribution
 from regard.plots.inputs import resize_image
 from regard.plots.overlay import overlay
 from regard.tasks.attention_plots import attention_tiles
@@ -54,6 +56,25 @@ def test_prediction_is_plotted_and_saved(tiny_run, tmp_path):
     console = Console(file=StringIO(), width=80)
     plots.print(console)
     assert "<eos>" in console.file.getvalue()
+
+
+def test_columns_of_alternatives_are_aligned_in_scripts_with_wide_characters_and_marks():
+    found = OutputTokens(("青い家", "▁ที่นี่", "a"), (-1.0,) * 3, ((("b", -1.0),),) * 3)
+    assert len({cell_len(line.partition("│")[0]) for line in found.lines()}) == 1
+
+
+def test_heading_of_a_page_is_short_and_its_facts_have_the_whole_output():
+    text = " ".join(["word"] * 200)
+    page = Visualization(text, facts={"output": text}).page()
+    heading = page.partition("</h1>")[0].rpartition("<h1")[2]
+    assert len(heading) < 150 and heading.endswith("…")
+    assert f"{text}</dd>" in page
+
+
+def test_maps_of_methods_stand_below_each_other_if_they_are_wide(tiny_run):
+    for source, columns in (("a b", 2), (" ".join("abcabc" * 5), 1)):
+        found = visualize_attribution(tiny_run.predictor, source, methods=["attention", "erasure"])
+        assert found.columns == columns
 
 
 def test_model_without_attention_has_nothing_to_plot(tiny_run_without_attention):

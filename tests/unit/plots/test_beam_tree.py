@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.plots.beam_tree import MAX_COLUMNS, beam_tree, tree_text
-from regard.plots.figure import to_svg
+from regard.plots.figure import style, to_svg
 from regard.plots.tree import STYLES, Branch
 
 LEAVES = (
@@ -47,6 +47,17 @@ def test_lines_have_the_width_of_their_probability_and_the_colour_of_their_statu
     colors = [line.get_color() for line in axes.lines]
     statuses = ["result", "kept", "result", "pruned", "kept"]
     assert colors == [STYLES[status][0] for status in statuses]
+
+
+def test_lines_do_not_touch_long_tokens():
+    with style():
+        figure = beam_tree([Branch("Regenschirme", 0.6, 0.6, "result", LEAVES)])
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    (token,) = (text for text in axes.texts if text.get_text() == "Regenschirme")
+    box = token.get_window_extent().transformed(axes.transData.inverted())
+    ends = {round(float(x), 6) for line in axes.lines for x in line.get_xdata()[[0, -1]]}
+    assert not [x for x in ends if box.x0 < x < box.x1]
 
 
 def test_lines_do_not_cross():

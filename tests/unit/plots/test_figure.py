@@ -40,6 +40,16 @@ def test_style_is_restored():
     assert dict(matplotlib.rcParams) == before
 
 
+def test_fonts_without_a_bold_weight_cause_no_message(tmp_path, caplog):
+    from matplotlib.figure import Figure
+
+    with style():
+        canvas = Figure(figsize=(2, 1))
+        canvas.text(0.5, 0.5, "赤い ✓ ⏣ 🇪", weight="bold")
+    save(tmp_path / "bold.png", canvas)
+    assert not [one for one in caplog.records if one.name.startswith("matplotlib")]
+
+
 def test_png_is_an_image(tmp_path):
     save(tmp_path / "bars.png", bars({"a": 1.0}))
     assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")

@@ -110,3 +110,19 @@ def test_other_images_are_resized_to_plot_size(shape):
     assert max(found.shape) == MAX_SIDE
     assert found.shape[0] / found.shape[1] == pytest.approx(shape[0] / shape[1], abs=0.01)
     assert (found == 77).all()
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("\u200d", "U+200D"),
+        ("\ufe0f\u200d", "U+FE0F U+200D"),
+        ("\u064e", "◌\u064e"),
+        ("\u0e31น", "◌\u0e31น"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+        ("", ""),
+        (" ", " "),
+    ],
+)
+def test_labels_of_joiners_and_marks_are_visible(token, shown):
+    assert label(token) == shown
