@@ -44,7 +44,7 @@ def map_chunks(
     pending: deque[Chunk] = deque()
     futures: deque[Future[Result]] = deque()
     # Not forked: a forked process would inherit threads and devices in an undefined state.
-    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _prepare_worker)
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), prepare_worker)
     try:
         while True:
             for chunk in islice(remaining, 2 * num_workers - len(pending)):
@@ -65,8 +65,8 @@ def map_chunks(
         pool.shutdown(cancel_futures=True)
 
 
-def _prepare_worker() -> None:
-    # The main process handles Ctrl-C and ends the workers; if it is killed, they end themselves.
+def prepare_worker() -> None:
+    """Ignore Ctrl-C, which the main process handles, and end with it, also if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

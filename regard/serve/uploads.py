@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import ConfigError, DataError
+from regard.core.workers import prepare_worker
 from regard.data.audio.wav import read_file
 from regard.data.image.io import open_image
 from regard.serve.errors import invalid
@@ -113,8 +114,7 @@ class Uploads:
 
 
 def _limit_memory() -> None:
-    # The main process handles Ctrl-C.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare_worker()
     with suppress(ImportError, ValueError, OSError):
         resource: Any = import_module("resource")
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

@@ -1,7 +1,7 @@
 """Images and recordings on the page: chosen, recorded, and shown with the weights of each word."""
 
 import wave
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ import regard
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.search.settings import SearchConfig
 from tests.browser.conftest import open_at, targets, wait
 from tests.fixtures.tasks import shrink
 from tests.serve.conftest import process_of
@@ -74,7 +73,7 @@ def test_a_photo_with_the_region_of_each_word(page, server, folders, photo):
     open_at(page, server.url, model="captions")
     choose(page, photo)
     task = regard.load(folders["captions"], device="cpu")
-    (best,) = task.predict([photo], search=SearchConfig(beams=5))[0]
+    (best,) = task.predict([photo], search=replace(task.search, beams=5))[0]
     assert page.inner_text(".prediction") == (best.text or "(empty)")
     tiles = page.locator(".word-tile")
     assert tiles.count() == len(best.tokens)

@@ -99,6 +99,7 @@ def process_of(*arguments):
     finally:
         server.process.kill()
         server.process.wait()
+        server._reader.join(30)
         server.process.stderr.close()
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import json
 import os
 import signal
+import urllib.request
 from functools import partial
 
 import numpy as np
@@ -114,3 +116,18 @@ def test_a_recording_over_http(serving, tmp_path):
         reply = post(json={"source": {"data": data}})
         assert reply.status_code == 200, reply.text
         assert post(json={"source": {"data": data[:100]}}).status_code == 422
+
+
+def test_the_worker_ends_with_a_killed_server(starting, task_run, tmp_path):
+    Image.new("RGB", (16, 16)).save(tmp_path / "one.png")
+    with starting(f"labels={task_run('classification').folder}") as server:
+        data = base64.b64encode((tmp_path / "one.png").read_bytes()).decode()
+        body = json.dumps({"sources": {"data": data}}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{server.url}/v1/predict", body, headers)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            assert reply.status == 200
+        server.process.kill()
+        # The worker has the same stream of errors, which ends with the last process.
+        server._reader.join(20)
+        assert not server._reader.is_alive()
