@@ -35,9 +35,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A headless browser."""
+    """A headless browser; while it runs, tests of other modules could start no event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM:
         pytest.skip("Chromium is not installed: `apt-get install chromium`")
