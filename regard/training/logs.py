@@ -264,6 +264,8 @@ class TrainingLog:
         rows = [row for row in read_log(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))
+        for logger in self._loggers:
+            logger.truncate(after)
 
 
 class NoTrainingLog(TrainingLog):

@@ -15,6 +15,9 @@ class Screen:
     def __init__(self):
         self.events = []
 
+    def truncate(self, after):
+        self.events.append(("truncate", after))
+
     def start(self, plan):
         self.events.append(("start", plan.step, plan.best and plan.best["step"]))
 
