@@ -21,7 +21,17 @@ const MAX_MARKS = 60;
  * @param {function(?number)} options.onPoint Called with the x that is pointed to, or null.
  */
 export function createChart({ title, format, onPoint }) {
-  const frame = element("div.chart-frame");
+  // The drawing stays while its content changes, so that it keeps the focus.
+  const picture = svg("svg", {
+    role: "img",
+    tabindex: 0,
+    height: HEIGHT,
+    onpointermove: (event) => onPoint(positionOf(event)),
+    onpointerleave: () => onPoint(null),
+    onkeydown: (event) => walk(event),
+    onblur: () => onPoint(null),
+  });
+  const frame = element("div.chart-frame", {}, picture);
   const legend = element("ul.legend");
   const where = element("span.note");
   const name = () => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
@@ -29,7 +39,7 @@ export function createChart({ title, format, onPoint }) {
   const node = element(
     "section.card.chart",
     { "aria-label": title },
-    element("div.card-head", {}, heading, where, exportButtons(() => frame.firstChild, name)),
+    element("div.card-head", {}, heading, where, exportButtons(() => picture, name)),
     frame,
     legend,
   );
@@ -55,26 +65,15 @@ export function createChart({ title, format, onPoint }) {
   function draw() {
     if (!node.clientWidth) return;
     plot = layout(shown, frame.clientWidth);
-    const picture = svg(
-      "svg",
-      {
-        width: plot.width,
-        height: HEIGHT,
-        viewBox: `0 0 ${plot.width} ${HEIGHT}`,
-        role: "img",
-        tabindex: 0,
-        "aria-label": summary(),
-        onpointermove: (event) => point(positionOf(event)),
-        onpointerleave: () => point(null),
-        onkeydown: walk,
-        onblur: () => point(null),
-      },
+    const size = { width: plot.width, viewBox: `0 0 ${plot.width} ${HEIGHT}`, "aria-label": summary() };
+    for (const [key, value] of Object.entries(size)) picture.setAttribute(key, value);
+    replace(
+      picture,
       axes(),
       shown.series.map(drawSeries),
       svg("line.crosshair", { visibility: "hidden", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }),
       svg("g.dots"),
     );
-    replace(frame, picture);
     show(pointed);
   }
 
@@ -106,7 +105,7 @@ export function createChart({ title, format, onPoint }) {
   const visible = ({ points }) => (shown.isLog ? points.filter(([, y]) => y > 0) : points);
 
   function positionOf(event) {
-    const box = frame.firstChild.getBoundingClientRect();
+    const box = picture.getBoundingClientRect();
     return plot.x.value(event.clientX - box.left);
   }
 
@@ -122,22 +121,17 @@ export function createChart({ title, format, onPoint }) {
     event.preventDefault();
     const now = pointed === null ? all.length : nearest(all, pointed);
     const moves = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: all.length - 1 };
-    point(all[Math.min(Math.max(moves[event.key], 0), all.length - 1)]);
-    announce(`${where.textContent}: ${[...legend.children].map((item) => item.textContent).join("; ")}`);
-  }
-
-  function point(x) {
-    onPoint(x);
+    onPoint(all[Math.min(Math.max(moves[event.key], 0), all.length - 1)]);
+    announce(`${where.textContent}: ${[...legend.children].map((item) => [...item.children].map((part) => part.textContent).join(" ").trim()).join("; ")}`);
   }
 
   /** Show the values at a position, or the last ones. */
   function show(x) {
     pointed = x;
-    const picture = frame.firstChild;
-    if (!picture || !plot) return;
+    if (!plot) return;
     const found = shown.series.map((one) => {
       if (!one.points.length) return null;
-      return x === null ? one.points.at(-1) : one.points[nearest(one.points.map(([value]) => value), x)];
+      return x === null ? one.points.at(-1) : one.points[nearest(one.points, x, ([value]) => value)];
     });
     const at = x === null ? null : Math.min(Math.max(plot.x.at(x), MARGIN.left), plot.width - MARGIN.right);
     const crosshair = picture.querySelector(".crosshair");
@@ -179,13 +173,16 @@ export function createChart({ title, format, onPoint }) {
   return { node, update, show, heading };
 }
 
-/** Return the index of the value that is nearest to another one, of values in any order. */
-function nearest(values, wanted) {
-  let best = 0;
-  values.forEach((value, index) => {
-    if (Math.abs(value - wanted) < Math.abs(values[best] - wanted)) best = index;
-  });
-  return best;
+/** Return the index of the item whose value is nearest to a wanted one, of items in ascending order. */
+function nearest(items, wanted, valueOf = (item) => item) {
+  let [low, high] = [0, items.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (valueOf(items[middle]) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  const isBefore = low > 0 && wanted - valueOf(items[low - 1]) < valueOf(items[low]) - wanted;
+  return isBefore ? low - 1 : low;
 }
 
 /** Return fewer points of a curve: the lowest and the highest of each part of it. */

@@ -23,6 +23,7 @@ export function createSamples({ onRun }) {
   const heatmap = createHeatmap();
   const tiles = element("div.tiles");
   const aboutMap = element("p.note");
+  const exports = exportButtons(heatmap.picture, () => "attention");
   const map = element(
     "div.sample-map",
     {},
@@ -34,7 +35,7 @@ export function createSamples({ onRun }) {
       where,
       element("label.check", {}, follow, element("span", {}, "Follow the newest")),
     ),
-    element("div.card-head", {}, aboutMap, exportButtons(heatmap.picture, () => "attention")),
+    element("div.card-head", {}, aboutMap, exports),
     heatmap.node,
     tiles,
   );
@@ -142,7 +143,7 @@ export function createSamples({ onRun }) {
     const parts = attention ? split(attention) : { text: null, cells: null };
     // The same colours at all validations; a cell of an image never gets much of the weight.
     const scale = attention?.grid ? Math.max(...validations.map((one) => largest(one.attention)), 1e-6) : 1;
-    heatmap.node.hidden = !parts.text;
+    heatmap.node.hidden = exports.hidden = !parts.text;
     if (parts.text) heatmap.update({ ...parts.text, scale });
     showTiles(parts.cells, attention, scale);
   }
@@ -165,6 +166,7 @@ export function createSamples({ onRun }) {
   }
 
   function showList() {
+    const focused = document.activeElement?.closest?.(".predictions li")?.dataset.step;
     const order = [...validations.keys()].reverse();
     const listed = isAllListed ? order : order.slice(0, NUM_LISTED);
     replace(
@@ -189,6 +191,7 @@ export function createSamples({ onRun }) {
         );
       }),
     );
+    if (focused) list.querySelector(`[data-step="${focused}"] button`)?.focus({ preventScroll: true });
     more.hidden = listed.length === order.length;
     replace(more, `Show all ${formatInteger(order.length)}`);
   }
@@ -221,11 +224,17 @@ export function createSamples({ onRun }) {
 function marked(text, before) {
   if (!text) return [element("i", {}, "(empty)")];
   if (before === null) return [text];
-  const words = text.split(/(\s+)/);
-  const isWord = (word) => word.trim() !== "";
-  const changed = changedTokens(words.filter(isWord), before.split(/\s+/).filter(isWord));
-  let number = -1;
-  return words.map((word) => (isWord(word) && changed[++number] ? element("mark", {}, word) : word));
+  const words = text.split(/\s+/).filter(Boolean);
+  const isChanged = changedTokens(words, before.split(/\s+/).filter(Boolean));
+  const parts = [];
+  for (let start = 0; start < words.length; ) {
+    let end = start + 1;
+    while (end < words.length && isChanged[end] === isChanged[start]) end++;
+    const part = words.slice(start, end).join(" ");
+    parts.push(start ? " " : "", isChanged[start] ? element("mark", {}, part) : part);
+    start = end;
+  }
+  return parts;
 }
 
 const largest = (attention) => Math.max(0, ...(attention?.weights ?? []).map((row) => Math.max(...row)));

@@ -55,8 +55,9 @@ export function createView() {
   let isLog = readState().log === "1";
   let pointed = null;
   let timer = null;
-  let controller = new AbortController();
-  let statuses = new Map();
+  const controller = new AbortController();
+  const colors = new Map();
+  const statuses = new Map();
 
   function controls() {
     const log = element("input", {
@@ -125,7 +126,11 @@ export function createView() {
 
   // Runs ---------------------------------------------------------------------------------------
 
-  const colorOf = (name) => listed.findIndex((run) => run.name === name) % NUM_COLORS;
+  /** Return the number of the colour of a run, which stays when other runs appear. */
+  function colorOf(name) {
+    if (!colors.has(name)) colors.set(name, colors.size % NUM_COLORS);
+    return colors.get(name);
+  }
 
   function choose(name, isChosen) {
     const others = (chosen ?? []).filter((one) => one !== name);
@@ -165,6 +170,7 @@ export function createView() {
 
   function fillItem(item, run) {
     const status = statusOf(run);
+    const color = colorOf(run.name);
     const isShown = chosen?.includes(run.name) ?? false;
     const [box, text] = [item.querySelector("input"), item.querySelector(".run-text")];
     if (box.checked !== isShown) box.checked = isShown;
@@ -174,7 +180,7 @@ export function createView() {
     const best = run.best === null ? null : `best ${run.metric_label} ${formatNumber(run.best.value)} at step ${formatInteger(run.best.step)}`;
     replace(
       text,
-      element(`span.swatch.series-${colorOf(run.name)}`, { "aria-hidden": "true", hidden: !isShown }),
+      element(`span.swatch.series-${color}`, { "aria-hidden": "true", hidden: !isShown }),
       element("strong.run-name", {}, run.name),
       element("span.badge", { "data-status": status }, STATUS[status]),
       element("span.note.run-about", {}, [run.recipe ?? run.task, describeStatus(run), best].filter(Boolean).join(" · ")),
@@ -198,7 +204,7 @@ export function createView() {
     const wanted = [
       ["loss", "Loss", formatNumber],
       ...metrics.map((metric) => [`metric ${metric}`, `Validation ${labelOf(runs, metric)}`, formatNumber]),
-      ["rate", "Throughput per second", formatNumber],
+      ["rate", "Throughput", (value) => `${formatNumber(value)}/s`],
     ].filter(([key]) => key !== "rate" || runs.some((run) => run.rows.some((row) => row.tokens_per_second)));
     for (const [key, title, format] of wanted) {
       if (!shownCharts.has(key)) shownCharts.set(key, createChart({ title, format, onPoint }));
@@ -259,7 +265,7 @@ export function createView() {
     table.hidden = !runs.length;
     const columns = ["Run", "Status", "Step", "Training loss", "Validation loss", "Score", "Best score", "Throughput"];
     const rows = runs.map(({ about, rows: log }) => {
-      const last = (kind, find) => formatNumber(log.findLast((row) => row.kind === kind && Number.isFinite(find(row))) ? find(log.findLast((row) => row.kind === kind && Number.isFinite(find(row)))) : NaN);
+      const last = (kind, find) => formatNumber(curve(log, kind, "step", find).at(-1)?.[1]);
       const score = last("valid", scoreOf);
       return [
         about.name,
