@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.data.audio.field import AudioField
+from regard.data.batch import Batch
 from regard.data.example import Example
 from regard.data.text.field import TextField, as_text
 from regard.interpret.forced import ForcedPass, is_not_last, shift_back, take_rows
@@ -72,12 +73,10 @@ class TranslationPass(ForcedPass):
         self.ids, self.target_names = tuple(ids), tokenizer.tokens(ids)
         self.num_classes = tokenizer.vocab_size
         self.text = task.target.write(ids)
-        (batch,) = task.batches([Example(task.parse_source(source), self.text)])
-        full = torch.tensor([[tokenizer.sos, *ids]])
-        # The text of a prediction need not be tokenised as the prediction was.
-        self._batch = replace(batch, target=full, target_mask=torch.ones_like(full).bool())
-        self.source = read_source(task, batch)
-        self._inputs, self._labels = full[0, :-1].to(task.device), full[0, 1:].to(task.device)
+        self._batch = forced_batch(task, source, ids)
+        self.source = read_source(task, self._batch)
+        full = self._batch.target[0].to(task.device)
+        self._inputs, self._labels = full[:-1], full[1:]
         values = embed_tokens(self._inputs, tokenizer, task.model.decoder.embedding)
         # Column k is the input of position k + 1; the first input, the start token, is fixed.
         self._first = values[0][:1]
@@ -265,6 +264,14 @@ def force(
         "Explanations are for models that generate texts or predict labels, but the task of this "
         f"run is '{task.recipe.task}'."
     )
+
+
+def forced_batch(task: Predictor, source: Any, ids: Sequence[int]) -> Batch:
+    """Return the batch of a source and the token ids of its target, without the start token."""
+    (batch,) = task.batches([Example(task.parse_source(source), task.target.write(ids))])
+    full = torch.tensor([[task.target.tokenizer.sos, *ids]])
+    # The text of a prediction need not be tokenised as the prediction was.
+    return replace(batch, target=full, target_mask=torch.ones_like(full).bool())
 
 
 def predict(

@@ -7,7 +7,7 @@ from typing import Any
 
 import prometheus_client
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -20,7 +20,15 @@ from regard.serve.bodies import Reply
 from regard.serve.docs_page import write_docs
 from regard.serve.observing import Observer
 from regard.serve.replies import ERRORS
-from regard.serve.routes import embeddings, explaining, schemas, trainings, translate, v1
+from regard.serve.routes import (
+    embeddings,
+    explaining,
+    inspecting,
+    schemas,
+    trainings,
+    translate,
+    v1,
+)
 from regard.serve.security import Guard
 from regard.serve.state import ServerState, state_of
 
@@ -37,6 +45,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     translate.TranslateRequest,
     translate.DetectRequest,
     *explaining.BODIES,
+    *inspecting.BODIES,
 )
 """Bodies of requests, whose schemas are part of the OpenAPI file."""
 
@@ -72,9 +81,9 @@ async def metrics(request: Request) -> Response:
 
 
 @router.get("/", include_in_schema=False)
-async def start() -> Response:
-    """Redirect to the documentation of the API."""
-    return RedirectResponse("/docs")
+async def page() -> Response:
+    """Return the page."""
+    return FileResponse(STATIC_FOLDER / "index.html")
 
 
 @router.get("/docs", include_in_schema=False)
@@ -130,7 +139,7 @@ def build_app(state: ServerState) -> FastAPI:
         exception_handlers=ERRORS,  # type: ignore[arg-type]
     )
     app.state.server = state
-    for one in (translate, v1, explaining, embeddings, trainings):
+    for one in (translate, v1, explaining, inspecting, embeddings, trainings):
         app.include_router(one.router)
     app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC_FOLDER))

@@ -31,7 +31,7 @@ LIBRETRANSLATE = ("/translate", "/detect", "/languages", "/frontend/settings")
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "media-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 """Content security policy of pages: nothing is loaded from elsewhere, no inline code runs."""

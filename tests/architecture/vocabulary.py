@@ -66,7 +66,7 @@ OPENINGS = re.compile(r'"""(What|Where|Who|Whose|Why|When|Which|How|Tell|Say)\b'
 NAMES = re.compile(
     r"show, attend and tell|show[- ]attend[- ]tell|listen, attend and spell|torch\.eye|np\.eye"
     r"|sound-labels|num draws|place embedding|gap:|journal\.jsonl|sentencepieces?|word ?pieces?"
-    r"|sound ?file|file\.tell\(|verb[ -]last|\"i think \"|owners look at"
+    r"|sound ?file|event listener|file\.tell\(|verb[ -]last|\"i think \"|owners look at"
 )
 """Titles, file names, recipes, settings, checkpoint keys and names of other packages."""
 

@@ -1,10 +1,13 @@
 """Tokens, hosts, origins, headers and logs."""
 
 import json
+import re
 import socket
+from pathlib import Path
 
 import pytest
 
+import regard
 from regard.core.errors import ConfigError
 from regard.serve.security import check_host, check_origins, read_token
 from regard.serve.server import _listen
@@ -96,7 +99,20 @@ def test_the_documentation_loads_nothing_from_elsewhere(client):
     assert "<script" not in page and "style=" not in page
     for path in client.get("/openapi.json").json()["paths"]:
         assert path in page
-    assert client.get("/", follow_redirects=False).headers["location"] == "/docs"
+
+
+def test_the_page_loads_nothing_from_elsewhere(client):
+    page = client.get("/").text
+    assert "https://" not in page and "style=" not in page
+    # Scripts are modules of the server; none is part of the markup.
+    assert re.findall(r"<script[^>]*>(?!</script>)", page) == []
+    for path in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
+        assert client.get(path).status_code == 200
+    policy = client.get("/").headers["content-security-policy"]
+    assert "script-src 'self'; style-src 'self'" in policy
+    for script in (Path(regard.__file__).parent / "serve" / "static").glob("*.js"):
+        addresses = re.findall(r"https?://[^\"'`]+", script.read_text(encoding="utf-8"))
+        assert set(addresses) <= {"http://www.w3.org/2000/svg"}, script
 
 
 def test_a_token_file(tmp_path):

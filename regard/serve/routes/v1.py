@@ -1,12 +1,14 @@
 """Routes under `/v1`: models, predictions and what explains them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from regard.data.example import Example
+from regard.search.watching import Watch
 from regard.serve.bodies import Reply, answer, body_of, read_body
 from regard.serve.computing import (
     Asked,
@@ -24,7 +26,7 @@ from regard.serve.routes import schemas
 from regard.serve.routes.schemas import ErrorReply, Upload
 from regard.serve.runs import ServedRun
 from regard.serve.state import ServerState, state_of
-from regard.serve.streaming import stream_events
+from regard.serve.streaming import describe_tokens, event_stream
 from regard.tasks.base import Attends, Generates
 from regard.tasks.decoding.alternatives import add_alternatives
 from regard.tasks.decoding.beam_tree import find_beam_tree
@@ -83,10 +85,13 @@ async def predict_sources(request: Request) -> Response:
         return await answer(request, _predict(state, run, sources, asked=search))
     if len(sources) != 1 or "stream" not in run.features:
         raise invalid("`stream` is for one source and models that generate text.")
-    events = stream_events(state, run, sources[0], asked=search)
-    # Faults of the source are reported before the stream starts.
-    first = await anext(events)
-    return StreamingResponse(_chain(first, events), media_type="text/event-stream")
+    return await event_stream(
+        state,
+        run,
+        sources[0],
+        describe=lambda _, tokens: describe_tokens(run, tokens),
+        search=partial(_search, run, search),
+    )
 
 
 @router.post(
@@ -181,6 +186,12 @@ def _attend(
     ]
 
 
+async def _search(
+    run: ServedRun, asked: Asked, *, items: list[Any], watch: Watch
+) -> dict[str, Any]:
+    return results(run, await predict(run, items, asked, watch=watch))
+
+
 async def _predict(
     state: ServerState, run: ServedRun, sources: list[str | Upload], *, asked: Asked
 ) -> Response:
@@ -232,9 +243,3 @@ def find_run(state: ServerState, name: str | None, feature: str) -> ServedRun:
         hint = f" Models that have it: {', '.join(known)}." if known else ""
         raise invalid(f"The model '{run.name}' has no `{feature}`.{hint}")
     return run
-
-
-async def _chain(first: str, others: AsyncIterator[str]) -> AsyncIterator[str]:
-    yield first
-    async for event in others:
-        yield event

@@ -1,0 +1,78 @@
+/** The page: its views, its theme, and the models of the server. */
+
+import { ApiError, errorLine, get } from "./api.js";
+import { element, replace } from "./dom.js";
+import { goTo, onNavigate, readState } from "./state.js";
+
+const VIEWS = [
+  ["model", "Model", () => import("./model_view.js")],
+  ["compare", "Compare", () => import("./compare_view.js")],
+  ["training", "Training", () => import("./training.js")],
+];
+
+const THEMES = { auto: "◐ Auto", light: "☀ Light", dark: "☾ Dark" };
+const THEME = "regard-theme";
+
+const content = document.getElementById("content");
+let shown = { close() {} };
+let models = [];
+
+/** Show the view that the address names. */
+async function show() {
+  const needsModels = models.length ? "model" : "training";
+  const name = VIEWS.some(([key]) => key === readState().view) ? readState().view : needsModels;
+  document.title = `regard: ${VIEWS.find(([key]) => key === name)[1]}`;
+  for (const link of document.querySelectorAll("#views a")) {
+    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  shown.close();
+  const { createView } = await VIEWS.find(([key]) => key === name)[2]();
+  shown = createView(models);
+  replace(content, shown.node);
+  shown.start?.();
+}
+
+function showTheme() {
+  const theme = localStorage.getItem(THEME) ?? "auto";
+  document.documentElement.dataset.theme = theme;
+  const control = document.getElementById("theme");
+  replace(control, THEMES[theme]);
+  control.setAttribute("aria-label", `Colours: ${THEMES[theme].slice(2)}`);
+}
+
+function switchTheme() {
+  const names = Object.keys(THEMES);
+  const theme = localStorage.getItem(THEME) ?? "auto";
+  localStorage.setItem(THEME, names[(names.indexOf(theme) + 1) % names.length]);
+  showTheme();
+}
+
+/** Link to a view; the state of the view that is left stays in the history. */
+function viewLink([key, label]) {
+  const onclick = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (readState().view !== key) goTo({ view: key });
+  };
+  return element("a", { href: `#view=${key}`, "data-view": key, onclick }, label);
+}
+
+async function start() {
+  showTheme();
+  document.getElementById("theme").addEventListener("click", switchTheme);
+  const line = errorLine();
+  try {
+    models = (await get("/v1/models")).data;
+  } catch (error) {
+    replace(content, line.node);
+    line.show(error instanceof ApiError ? error : new ApiError("The models cannot be listed."));
+    return;
+  }
+  const views = models.length ? VIEWS : VIEWS.slice(-1);
+  replace(document.getElementById("views"), views.map(viewLink));
+  onNavigate(show);
+  await show();
+}
+
+start();
