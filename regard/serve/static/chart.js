@@ -21,8 +21,8 @@ const MAX_MARKS = 60;
  * @param {function(?number)} options.onPoint Called with the x that is pointed to, or null.
  */
 export function createChart({ title, format, onPoint }) {
-  // The drawing stays while its content changes, so that it keeps the focus.
-  const picture = svg("svg", {
+  // The image stays while its content changes, so that it keeps the focus.
+  const image = svg("svg", {
     role: "img",
     tabindex: 0,
     height: HEIGHT,
@@ -31,7 +31,7 @@ export function createChart({ title, format, onPoint }) {
     onkeydown: (event) => walk(event),
     onblur: () => onPoint(null),
   });
-  const frame = element("div.chart-frame", {}, picture);
+  const frame = element("div.chart-frame", {}, image);
   const legend = element("ul.legend");
   const where = element("span.note");
   const name = () => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
@@ -39,7 +39,7 @@ export function createChart({ title, format, onPoint }) {
   const node = element(
     "section.card.chart",
     { "aria-label": title },
-    element("div.card-head", {}, heading, where, exportButtons(() => picture, name)),
+    element("div.card-head", {}, heading, where, exportButtons(() => image, name)),
     frame,
     legend,
   );
@@ -66,9 +66,9 @@ export function createChart({ title, format, onPoint }) {
     if (!node.clientWidth) return;
     plot = layout(shown, frame.clientWidth);
     const size = { width: plot.width, viewBox: `0 0 ${plot.width} ${HEIGHT}`, "aria-label": summary() };
-    for (const [key, value] of Object.entries(size)) picture.setAttribute(key, value);
+    for (const [key, value] of Object.entries(size)) image.setAttribute(key, value);
     replace(
-      picture,
+      image,
       axes(),
       shown.series.map(drawSeries),
       svg("line.crosshair", { visibility: "hidden", y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom }),
@@ -92,11 +92,11 @@ export function createChart({ title, format, onPoint }) {
   }
 
   function drawSeries(one) {
-    const places = thin(visible(one)).map(([x, y]) => [plot.x.at(x), plot.y.at(y)]);
-    const path = places.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-    const hasMarks = one.isMarked && places.length <= MAX_MARKS;
-    const isSingle = places.length === 1;
-    const marks = hasMarks || isSingle ? places.map(([cx, cy]) => svg("circle.mark", { cx, cy, r: 2.6 })) : [];
+    const pixels = thin(visible(one)).map(([x, y]) => [plot.x.at(x), plot.y.at(y)]);
+    const path = pixels.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+    const hasMarks = one.isMarked && pixels.length <= MAX_MARKS;
+    const isSingle = pixels.length === 1;
+    const marks = hasMarks || isSingle ? pixels.map(([cx, cy]) => svg("circle.mark", { cx, cy, r: 2.6 })) : [];
     const best = one.best && visible({ points: [one.best] })[0];
     const ring = best ? [svg("circle.best", { cx: plot.x.at(best[0]), cy: plot.y.at(best[1]), r: 6 })] : [];
     return svg("g", { class: `series series-${one.color}${one.isThin ? " is-thin" : ""}` }, svg("path", { d: path }), marks, ring);
@@ -105,7 +105,7 @@ export function createChart({ title, format, onPoint }) {
   const visible = ({ points }) => (shown.isLog ? points.filter(([, y]) => y > 0) : points);
 
   function positionOf(event) {
-    const box = picture.getBoundingClientRect();
+    const box = image.getBoundingClientRect();
     return plot.x.value(event.clientX - box.left);
   }
 
@@ -134,11 +134,11 @@ export function createChart({ title, format, onPoint }) {
       return x === null ? one.points.at(-1) : one.points[nearest(one.points, x, ([value]) => value)];
     });
     const at = x === null ? null : Math.min(Math.max(plot.x.at(x), MARGIN.left), plot.width - MARGIN.right);
-    const crosshair = picture.querySelector(".crosshair");
+    const crosshair = image.querySelector(".crosshair");
     crosshair.setAttribute("visibility", x === null ? "hidden" : "visible");
     if (x !== null) ["x1", "x2"].forEach((side) => crosshair.setAttribute(side, at));
     replace(
-      picture.querySelector(".dots"),
+      image.querySelector(".dots"),
       x === null
         ? []
         : found.map((one, index) =>
@@ -227,7 +227,7 @@ function bounds(values) {
 
 function scale([low, high], [start, end]) {
   const factor = (end - start) / (high - low);
-  return { at: (value) => start + (value - low) * factor, value: (place) => low + (place - start) / factor };
+  return { at: (value) => start + (value - low) * factor, value: (pixel) => low + (pixel - start) / factor };
 }
 
 /** Return round numbers within bounds. */

@@ -23,7 +23,7 @@ export function createSamples({ onRun }) {
   const heatmap = createHeatmap();
   const tiles = element("div.tiles");
   const aboutMap = element("p.note");
-  const exports = exportButtons(heatmap.picture, () => "attention");
+  const exports = exportButtons(heatmap.image, () => "attention");
   const map = element(
     "div.sample-map",
     {},
