@@ -93,9 +93,9 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
   const maps = element(
     "div",
     { hidden: true },
-    element("div.card-head", {}, element("span"), exportButtons(() => linesImage(lines), () => `weights-${key}`)),
+    element("div.card-head", {}, element("h3", {}, "Weights"), exportButtons(() => linesImage(lines), () => `weights-${key}`)),
     lines.node,
-    element("div.card-head", {}, element("span"), exportButtons(heatmap.image, () => `heat-map-${key}`)),
+    element("div.card-head", {}, element("h3", {}, "Heat map"), exportButtons(heatmap.image, () => `heat-map-${key}`)),
     heatmap.node,
   );
   const node = element("section.card.side", { "aria-label": `Side ${key.toUpperCase()}` }, controls, prediction, scores, about, maps);

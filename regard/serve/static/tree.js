@@ -3,8 +3,9 @@
 import { announce, button, element, percent, replace, svg } from "./dom.js";
 import { shownToken, spokenToken, wordStarts } from "./tokens.js";
 
-const COLUMN = 92;
+const COLUMN = 116;
 const ROW = 26;
+const WIDTH = 88;
 const MAX_LETTERS = 11;
 
 /**
@@ -29,7 +30,7 @@ export function createTree(onContinue) {
     for (const best of nodes.filter((one) => one.rank === 1)) {
       for (let at = best; at; at = nodes[at.parent]) at.isBest = true;
     }
-    const width = (Math.max(...nodes.map((one) => one.step)) + 1) * COLUMN;
+    const width = Math.max(...nodes.map((one) => one.step)) * COLUMN + 8;
     items = nodes.map(drawNode);
     const links = nodes.filter((one) => one.parent !== null).map(drawLink);
     replace(
@@ -46,7 +47,7 @@ export function createTree(onContinue) {
 
   function drawLink(one) {
     const from = nodes[one.parent];
-    const [x, u] = [from.x + COLUMN - 14, one.x - 6];
+    const [x, u] = [from.x + WIDTH - 6, one.x - 6];
     const middle = (x + u) / 2;
     return svg("path", {
       d: `M${x} ${from.y}C${middle} ${from.y} ${middle} ${one.y} ${u} ${one.y}`,
@@ -72,11 +73,11 @@ export function createTree(onContinue) {
         onclick: () => select(one, true),
         onfocus: () => current !== one.id && select(one, false),
       },
-      svg("rect", { x: -5, y: -11, width: COLUMN - 10, height: 22, rx: 5 }),
+      svg("rect", { x: -5, y: -11, width: WIDTH, height: 22, rx: 5 }),
       svg("text", { y: 4.5, "font-size": 13, "font-family": "sans-serif" }, label),
       svg(
         "text.probability",
-        { x: COLUMN - 20, y: 4, "text-anchor": "end", "font-size": 10, "font-family": "sans-serif" },
+        { x: WIDTH - 10, y: 4, "text-anchor": "end", "font-size": 10, "font-family": "sans-serif" },
         one.rank ? `#${one.rank}` : Math.round(100 * probability),
       ),
     );
