@@ -7,6 +7,8 @@ const HEIGHT = 230;
 const MARGIN = { top: 10, right: 14, bottom: 34, left: 52 };
 /** Space above and below the curves, as a share of their height. */
 const MARGIN_SHARE = 0.06;
+/** Steps of an axis of times, in seconds. */
+const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 /** Maximum number of points of a curve that are drawn. */
 const MAX_POINTS = 800;
 /** Maximum number of points that have a mark. */
@@ -55,10 +57,11 @@ export function createChart({ title, format, onPoint }) {
    * @param {string} next.x Label of the x axis.
    * @param {function(number): string} next.formatX Returns a value of the x axis for display.
    * @param {number[]} next.range Bounds of the x axis.
+   * @param {boolean} [next.isTime] Whether the x axis has seconds.
    * @param {boolean} [next.isLog] Whether the y axis is logarithmic.
    */
   function update(next) {
-    shown = { isLog: false, ...next };
+    shown = { isLog: false, isTime: false, ...next };
     draw();
   }
 
@@ -201,16 +204,16 @@ export function thin(points, max = MAX_POINTS) {
   return [...kept, points.at(-1)];
 }
 
-function layout({ series, isLog, range }, available) {
+function layout({ series, isLog, isTime, range }, available) {
   const width = Math.max(available, 200);
   const points = series.flatMap((one) => one.points).filter(([, y]) => !isLog || y > 0);
   const down = bounds(points.map(([, y]) => (isLog ? Math.log10(y) : y)));
   const x = scale(range, [MARGIN.left, width - MARGIN.right]);
   const y = scale(down, [HEIGHT - MARGIN.bottom, MARGIN.top]);
-  const numColumns = Math.max(2, Math.floor(width / 110));
+  const numColumns = Math.max(3, Math.floor(width / 110));
   return {
     width,
-    x: { ...x, ticks: ticks(range, numColumns) },
+    x: { ...x, ticks: ticks(range, numColumns, isTime ? TIMES : undefined) },
     y: isLog
       ? { at: (value) => y.at(Math.log10(value)), ticks: logTicks(down) }
       : { at: y.at, ticks: ticks(down, 5) },
@@ -231,10 +234,11 @@ function scale([low, high], [start, end]) {
 }
 
 /** Return round numbers within bounds. */
-export function ticks([low, high], num) {
+export function ticks([low, high], num, steps) {
   const rough = (high - low) / num;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough * 0.999);
+  const rounded = [1, 2, 5, 10].map((factor) => factor * power);
+  const step = [...(steps ?? []), ...rounded].find((one) => one >= rough * 0.999);
   const found = [];
   for (let index = Math.ceil(low / step); index * step <= high + step * 1e-9; index++) {
     found.push(Number((index * step).toPrecision(12)));

@@ -130,7 +130,8 @@ export function createSamples({ onRun }) {
     slider.setAttribute("aria-valuetext", `step ${formatInteger(shown.step)}`);
     follow.checked = Number.isNaN(at);
     replace(where, `step ${formatInteger(shown.step)}`);
-    for (const item of list.children) item.toggleAttribute("data-current", Number(item.dataset.step) === shown.step);
+    if (list.children.length < validations.length - position) showList();
+    markListed(shown.step);
     const hasMaps = validations.some((one) => one.attention);
     replace(
       aboutMap,
@@ -146,6 +147,18 @@ export function createSamples({ onRun }) {
     heatmap.node.hidden = exports.hidden = !parts.text;
     if (parts.text) heatmap.update({ ...parts.text, scale });
     showTiles(parts.cells, attention, scale);
+  }
+
+  /** Mark a validation in the list, and scroll the list to it. */
+  function markListed(step) {
+    for (const item of list.children) {
+      const isCurrent = Number(item.dataset.step) === step;
+      item.toggleAttribute("data-current", isCurrent);
+      if (!isCurrent) continue;
+      const [top, bottom] = [item.offsetTop - list.offsetTop, item.offsetTop - list.offsetTop + item.offsetHeight];
+      if (top < list.scrollTop) list.scrollTop = top;
+      else if (bottom > list.scrollTop + list.clientHeight) list.scrollTop = bottom - list.clientHeight;
+    }
   }
 
   /** Show the weights of each token over the cells of an image. */
@@ -168,7 +181,8 @@ export function createSamples({ onRun }) {
   function showList() {
     const focused = document.activeElement?.closest?.(".predictions li")?.dataset.step;
     const order = [...validations.keys()].reverse();
-    const listed = isAllListed ? order : order.slice(0, NUM_LISTED);
+    // At least up to the one that is shown.
+    const listed = isAllListed ? order : order.slice(0, Math.max(NUM_LISTED, validations.length - index()));
     replace(
       list,
       listed.map((position) => {

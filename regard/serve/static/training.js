@@ -215,7 +215,7 @@ export function createView() {
     const range = [0, Math.max(...runs.map((run) => run.rows.at(-1)?.[x] ?? 0), x === "step" ? 1 : 0.1)];
     for (const [key] of wanted) {
       const series = key === "loss" ? lossSeries(runs) : key === "rate" ? rateSeries(runs) : scoreSeries(runs, key.slice("metric ".length));
-      shownCharts.get(key).update({ series, x: x === "step" ? "step" : "time", formatX: x === "step" ? formatInteger : formatSeconds, range, isLog: isLog && key === "loss" });
+      shownCharts.get(key).update({ series, x: x === "step" ? "step" : "time", formatX: x === "step" ? formatInteger : formatSeconds, isTime: x === "seconds", range, isLog: isLog && key === "loss" });
     }
   }
 
