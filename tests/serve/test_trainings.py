@@ -390,6 +390,11 @@ def test_a_server_of_models_offers_their_trainings(client, tiny_run):
     assert get(client, "/en-de")["rows"] == read_log(tiny_run.folder / TRAINING_LOG)
 
 
+def test_models_without_a_training_are_left_out(run, tmp_path):
+    (run / TRAINING_LOG).unlink()
+    assert Trainings({"mine": run, "missing": tmp_path / "missing"}).all() == []
+
+
 def test_watch(run, starting):
     with starting(run.parent, command="watch") as server:
         assert f"Trainings of {run.parent} at http://127.0.0.1:" in server.log[-1]

@@ -33,14 +33,19 @@ class Trainings:
     No name is ever the path of a file: requests can only name what a search has found.
 
     Args:
-        runs: Run folders by name.
+        runs: Run folders by name; those without a training log, such as imported models, are left
+            out.
         folders: Run folders, or folders of runs, whose names are those of their paths.
     """
 
     def __init__(
         self, runs: Mapping[str, Path] | None = None, folders: Iterable[Path] = ()
     ) -> None:
-        self._known = {name: Training(name, folder) for name, folder in (runs or {}).items()}
+        self._known = {
+            name: Training(name, folder)
+            for name, folder in (runs or {}).items()
+            if folder.is_dir() and is_run(os.listdir(folder))
+        }
         self._roots = _name_roots(folders)
         self._due = 0.0
         self._lock = Lock()

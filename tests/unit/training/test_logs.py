@@ -51,6 +51,12 @@ def test_truncate_drops_later_steps_only(tmp_path):
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
 
 
+def test_loggers_are_told_which_steps_are_repeated(tmp_path):
+    screen = Screen()
+    TrainingLog(tmp_path / "journal.jsonl", [screen]).truncate(after=2)
+    assert screen.events == [("truncate", 2)]
+
+
 def test_truncate_drops_an_incomplete_line(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.write_text('{"kind": "train", "step": 1, "epoch": 1, "seconds": 0.1}\n{"kind": "tr')
