@@ -318,3 +318,12 @@ def test_axe_finds_no_serious_fault(visiting, server, width, scheme):
         page.get_by_text("Last values as a table").click()
         assert find_faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_trainings_of_a_server_of_models(page, tiny_run):
+    with process_of(f"en-de={tiny_run.folder}") as server:
+        page.goto(server.url)
+        page.get_by_role("link", name="Training").click()
+        page.locator(".chart .series path[d^=M]").first.wait_for()
+        assert page.locator(".run-name").all_inner_texts() == ["en-de"]
+        page.locator(".predictions li").first.wait_for()
