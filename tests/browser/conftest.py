@@ -98,6 +98,7 @@ def open_at(page, url, **state):
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in state.items()
     }
+    page.goto("about:blank")  # another fragment alone would not load the page again
     page.goto(f"{url}/#{urlencode({'view': 'model', **values})}")
     wait(page)
 

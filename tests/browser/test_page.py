@@ -100,6 +100,7 @@ def test_views_have_links_and_the_back_button_returns(opening):
     page.wait_for_selector(".sides")
     assert page.get_by_role("link", name="Compare").get_attribute("aria-current") == "page"
     page.go_back()
+    page.wait_for_function("() => document.title === 'regard: Model'")
     wait(page)
     assert page.input_value("#source") == "a b"
     assert page.title() == "regard: Model"
