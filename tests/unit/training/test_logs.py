@@ -51,7 +51,7 @@ def test_truncate_drops_later_steps_only(tmp_path):
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
 
 
-def test_loggers_are_told_which_steps_are_repeated(tmp_path):
+def test_loggers_get_the_step_after_which_events_are_repeated(tmp_path):
     screen = Screen()
     TrainingLog(tmp_path / "journal.jsonl", [screen]).truncate(after=2)
     assert screen.events == [("truncate", 2)]
