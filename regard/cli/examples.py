@@ -5,6 +5,7 @@ EXAMPLES = {
     "predict": 'regard predict runs/mine "A little dog runs."',
     "chat": "regard chat runs/mine search.temperature=0.7",
     "serve": "regard serve en-de=runs/mine",
+    "watch": "regard watch runs/mine",
     "evaluate": "regard evaluate runs/mine test.tsv search.beams=1",
     "score": "regard score runs/mine pairs.tsv",
     "show": 'regard show runs/mine "A little dog runs." --out map.pdf',

@@ -21,6 +21,7 @@ PANELS: dict[str, dict[str, str]] = {
         "predict": "regard.cli.model.predict:predict",
         "chat": "regard.cli.model.chat:chat",
         "serve": "regard.cli.model.serve:serve",
+        "watch": "regard.cli.model.watch:watch",
         "evaluate": "regard.cli.model.evaluate:evaluate",
         "score": "regard.cli.model.evaluate:score",
         "show": "regard.cli.model.show:show",

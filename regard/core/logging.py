@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -39,3 +40,18 @@ def default_logging() -> Iterator[None]:
     finally:
         logger.handlers[:], logger.propagate = [], propagate
         logger.setLevel(level)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Drop the messages of this thread during a block."""
+    thread = threading.get_ident()
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)

@@ -59,11 +59,15 @@ MAX_BYTES = {".json": MAX_JSON, ".jsonl": MAX_JSON_LINES}
 WEIGHTS = "model.safetensors"
 METRICS = "metrics.json"
 TRAINING_LOG = "journal.jsonl"
+SAMPLES = "samples.jsonl"
 TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
 TENSORBOARD = "tensorboard"
 AVERAGES = "averages"
+
+LOGS = (TRAINING_LOG, SAMPLES)
+"""Files that grow during training."""
 
 RESULTS = (METRICS, PREDICTIONS, REPORT, PRECISION)
 """Files written at the end of training or later."""
@@ -112,7 +116,7 @@ def initialize_folder(
         test: Its test set.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG, CHECKSUMS, WEIGHTS, TRAINING_LOG, *RESULTS):
+    for name in (CONFIG, CHECKSUMS, WEIGHTS, *LOGS, *RESULTS):
         (folder / name).unlink(missing_ok=True)
     remove_training(folder)
     for name in (TENSORBOARD, AVERAGES):
@@ -138,7 +142,7 @@ def prepare_to_resume(folder: Path) -> None:
     check_files(folder, ignored=(WEIGHTS, *RESULTS))
     # The weights will change, so the precision is measured again.
     (folder / PRECISION).unlink(missing_ok=True)
-    forget_checksums(folder, [TRAINING_LOG, PRECISION])
+    forget_checksums(folder, [*LOGS, PRECISION])
 
 
 def _check_sizes(folder: Path) -> None:
@@ -203,7 +207,7 @@ def complete_folder(folder: Path) -> None:
             f"{folder} was changed by another program during training: {listed(faults)}. "
             "Train again."
         )
-    add_checksums(folder, [TRAINING_LOG])
+    add_checksums(folder, [name for name in LOGS if (folder / name).exists()])
 
 
 def check_folder(folder: Path) -> list[Path]:
@@ -256,7 +260,7 @@ def load_one(
     """Load a single run folder; ensembles are not supported."""
     path = Path(folder)
     # Opening checks the weights; results may be deleted.
-    check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, TRAINING_LOG, *RESULTS))
+    check_files(path, is_whole=False, ignored=(WEIGHTS, TEST, *LOGS, *RESULTS))
     recipe = recipe or to_recipe(read_config(path)["recipe"])
     kind = task_class(recipe)
     task = kind.open(recipe, path, weights=path / WEIGHTS, device=find_device(device))

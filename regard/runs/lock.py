@@ -12,6 +12,7 @@ from types import TracebackType
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.logging import logger
+from regard.core.records import check_run_file
 from regard.training.loggers.logger import Logger
 from regard.training.plan import Row
 
@@ -22,6 +23,10 @@ LOCK = ".lock"
 
 MAX_WAIT = 2.0
 """Maximum time to wait for the name of a process that has just locked a folder, in seconds."""
+
+
+MAX_OWNER = 10_000
+"""Maximum size of a lock file, in bytes."""
 
 
 class FolderLock:
@@ -116,6 +121,49 @@ class FolderLock:
             return os.path.samestat(os.fstat(self._handle), self._path.stat())
         except OSError:
             return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a training writes to a folder now, without locking it even for a moment.
+
+    The lock file of a process that was killed stays, so its process must exist. That of another
+    machine counts as a running training.
+    """
+    path = folder / LOCK
+    try:
+        check_run_file(path, max_bytes=MAX_OWNER)
+        owner, locked = json.loads(path.read_bytes()), path.stat().st_mtime
+        is_here = owner["host"] == socket.gethostname()
+        return not is_here or _is_running(owner["pid"], locked)
+    except (CheckpointError, OSError, ValueError, TypeError, KeyError):
+        return False  # no lock, or one whose process has not written its name yet
+
+
+def _is_running(pid: object, locked: float) -> bool:
+    """Return whether the process that has locked a file at a time exists.
+
+    Args:
+        pid: Its number, which a later process may have.
+        locked: When it locked the file, in seconds.
+    """
+    if sys.platform == "win32":
+        return True  # there, the file is removed unless the process is killed
+    if not isinstance(pid, int) or isinstance(pid, bool) or not 0 < pid < 2**31:
+        return False
+    try:
+        os.kill(pid, 0)  # sends nothing
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # a process of another user
+    with suppress(OSError, ValueError, IndexError, StopIteration):
+        # After the name in parentheses: the state, and the start in ticks since the system start.
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        lines = Path("/proc/stat").read_text(encoding="utf-8").splitlines()
+        booted = next(int(line.split()[1]) for line in lines if line.startswith("btime"))
+        started = booted + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return fields[0] not in "ZX" and started <= locked + MAX_WAIT
+    return True
 
 
 class FolderWatch(Logger):

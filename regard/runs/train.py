@@ -38,6 +38,7 @@ from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.saved.config import CONFIG, read_config
 from regard.runs.saved.precision import attach_finder, without_auto
+from regard.runs.training_samples import SampleLog
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.notebook import facts_html
@@ -48,6 +49,7 @@ from regard.training.distributed.processes import Processes
 from regard.training.loggers.display import choose_display
 from regard.training.loggers.logger import Logger
 from regard.training.loop import Trainer
+from regard.training.plan import Plan
 from regard.training.progress import Summary
 
 
@@ -174,14 +176,15 @@ def _fit(
         logger.info("Data: %s.", splits.note)
         request = request.restart_if_unsaved()
         task = _open(request, recipe, splits)
-        trainer = _build_trainer(request, task, splits, loggers=loggers)
+        samples = SampleLog(request.out, task, splits.valid)
+        trainer = _build_trainer(request, task, splits, loggers=[*loggers, samples])
     processes.wait()  # The others read the folder, in which the first one may replace a run.
     if request.is_resumed and processes.is_first:
         record_changes(request.out, task.recipe, step=trainer.progress.step)
     if not request.is_resumed:
         if processes.is_first:
             # Write only after all checks have passed.
-            _initialize_folder(request, task, splits)
+            _initialize_folder(request, task, splits, plan=trainer.plan)
         seed_everything(task.recipe.seed)
     return task, splits, trainer.run()
 
@@ -321,7 +324,7 @@ def _check_resumed(requested: BaseRecipe, saved: BaseRecipe) -> None:
             )
 
 
-def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> None:
+def _initialize_folder(request: Request, task: Task[Any], splits: Splits, *, plan: Plan) -> None:
     """Write settings, provenance and the test set; delete results of an earlier run."""
     about = {
         **describe_provenance(task.device),
@@ -332,6 +335,7 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "recipe": _recipe_name(request),
         "data_note": splits.note,
         "data_fingerprint": fingerprint(splits),
+        "batches_per_epoch": plan.batches_per_epoch,
         "has_turns": has_turns(example.source for example in sample(splits.train, MAX_INSPECTED)),
     }
     initialize_folder(request.out, task, about, test=splits.test)

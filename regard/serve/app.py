@@ -20,7 +20,15 @@ from regard.serve.bodies import Reply
 from regard.serve.docs_page import write_docs
 from regard.serve.observing import Observer
 from regard.serve.replies import ERRORS
-from regard.serve.routes import embeddings, explaining, inspecting, schemas, translate, v1
+from regard.serve.routes import (
+    embeddings,
+    explaining,
+    inspecting,
+    schemas,
+    trainings,
+    translate,
+    v1,
+)
 from regard.serve.security import Guard
 from regard.serve.state import ServerState, state_of
 
@@ -131,7 +139,7 @@ def build_app(state: ServerState) -> FastAPI:
         exception_handlers=ERRORS,  # type: ignore[arg-type]
     )
     app.state.server = state
-    for one in (translate, v1, explaining, inspecting, embeddings):
+    for one in (translate, v1, explaining, inspecting, embeddings, trainings):
         app.include_router(one.router)
     app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC_FOLDER))

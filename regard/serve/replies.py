@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from regard.core.errors import RegardError
 from regard.core.logging import logger
-from regard.serve.errors import RequestError
+from regard.serve.errors import RequestError, invalid
 from regard.serve.state import state_of
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
@@ -49,6 +50,13 @@ async def reply_to_http_error(request: Request, error: Exception) -> Response:
     )
 
 
+async def reply_to_query_error(request: Request, error: Exception) -> Response:
+    """Return the reply to a request whose query breaks a rule; the query is not repeated."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    return error_reply(request.url.path, invalid(f"`{first['loc'][-1]}`: {first['msg']}."))
+
+
 async def reply_to_bug(request: Request, error: Exception) -> Response:
     """Return the reply to a request that fails by a fault of the server, and log the fault.
 
@@ -71,6 +79,7 @@ ERRORS: dict[int | type[Exception], Handler] = {
     RequestError: reply_to_request_error,
     RegardError: reply_to_regard_error,
     HTTPException: reply_to_http_error,
+    RequestValidationError: reply_to_query_error,
     Exception: reply_to_bug,
 }
 """Handlers of exceptions."""

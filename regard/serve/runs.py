@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -85,13 +85,15 @@ class ServedRun:
 class Runs:
     """All runs of a server by name, and the runs that could not be loaded."""
 
-    ready: dict[str, ServedRun]
-    failed: dict[str, str]
+    ready: dict[str, ServedRun] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     """Error messages by name."""
-    detector: LanguageDetector
+    detector: LanguageDetector = field(default_factory=partial(LanguageDetector, {}))
 
     def find(self, name: str | None) -> ServedRun:
         """Return a run by its name; the first one if no name is given."""
+        if not self.ready and not self.failed:
+            raise RequestError(404, "This server has no models. `regard serve RUN` serves one.")
         if name is None:
             return next(iter(self.ready.values()))
         if name in self.ready:
@@ -162,6 +164,16 @@ def load_runs(
     for name, message in failed.items():
         logger.error("%s is not served: %s", name, message)
     return Runs(ready, failed, LanguageDetector(samples))
+
+
+def find_folders(arguments: Iterable[str]) -> dict[str, Path]:
+    """Return the folders of runs by their names; the members of an ensemble by those of folders."""
+    found: dict[str, Path] = {}
+    for name, argument in map(_split_name, arguments):
+        folders = [Path(folder) for folder in split_folders(argument)]
+        for folder in folders:
+            found.setdefault(name if len(folders) == 1 else folder.name or "run", folder)
+    return found
 
 
 def _split_name(argument: str) -> tuple[str, str]:

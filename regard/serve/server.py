@@ -21,9 +21,10 @@ from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.protocol import limit_head
-from regard.serve.runs import load_runs
+from regard.serve.runs import Runs, find_folders, load_runs
 from regard.serve.security import LOOPBACK, check_host, check_origins, read_token
 from regard.serve.state import Access, ServerState
+from regard.serve.trainings.catalog import Trainings, check_roots
 
 DRAIN_SECONDS = 0.5
 """Time after SIGTERM in which new requests are still answered, with the end of their connection: a
@@ -32,10 +33,13 @@ client may have sent one before it learns that the server stops."""
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """Options of `regard serve`."""
+    """Options of `regard serve` and `regard watch`."""
 
-    runs: Sequence[str]
+    runs: Sequence[str] = ()
     """Run folders, each perhaps with a name: `en-de=runs/mine`."""
+    trainings: Sequence[Path] = ()
+    """Further run folders, or folders of runs, whose trainings are followed without their models.
+    """
     host: str = "127.0.0.1"
     port: int = 8000
     """Port; 0 = any that is free."""
@@ -53,7 +57,8 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve runs until a signal; requests that were accepted are completed."""
+    """Serve runs and trainings until a signal; requests that were accepted are completed."""
+    check_roots(options.trainings)
     token = read_token(options.token_file)
     check_origins(options.origins)
     check_host(options.host, has_token=token is not None, is_insecure=options.is_insecure)
@@ -62,15 +67,37 @@ def serve(options: ServeOptions) -> None:
         state = _load(options, token)
         host, port = bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        names = ", ".join(state.runs.ready)
-        logger.info("Serving %s at http://%s:%d. Ctrl-C ends.", names, shown, port)
+        logger.info("%s at http://%s:%d. Ctrl-C ends.", _describe(options, state), shown, port)
         DrainingServer(_configure(options, state), state).run(sockets=[bound])
+
+
+def _describe(options: ServeOptions, state: ServerState) -> str:
+    """Return what is served."""
+    if not options.runs:
+        return f"Trainings of {', '.join(map(str, options.trainings))}"
+    return f"Serving {', '.join(state.runs.ready)}"
 
 
 def _load(options: ServeOptions, token: str | None) -> ServerState:
     """Load the runs."""
     metrics = Metrics()
-    runs = load_runs(
+    runs = _load_models(options, metrics) if options.runs else Runs()
+    # A page can make a name of its own point to this machine, but it cannot change the header Host.
+    hosts = LOOPBACK if options.host in LOOPBACK else None
+    state = ServerState(
+        runs=runs,
+        trainings=Trainings(find_folders(options.runs), options.trainings),
+        limits=options.limits,
+        access=Access(token=token, origins=options.origins, hosts=hosts),
+        metrics=metrics,
+        logs_requests=options.logs_requests,
+    )
+    _silence(state)
+    return state
+
+
+def _load_models(options: ServeOptions, metrics: Metrics) -> Runs:
+    return load_runs(
         options.runs,
         device=options.device,
         max_batch=options.max_batch,
@@ -79,17 +106,6 @@ def _load(options: ServeOptions, token: str | None) -> ServerState:
         max_seconds=options.limits.seconds / 2,
         report=metrics.receiver,
     )
-    # A page can make a name of its own point to this machine, but it cannot change the header Host.
-    hosts = LOOPBACK if options.host in LOOPBACK else None
-    state = ServerState(
-        runs=runs,
-        limits=options.limits,
-        access=Access(token=token, origins=options.origins, hosts=hosts),
-        metrics=metrics,
-        logs_requests=options.logs_requests,
-    )
-    _silence(state)
-    return state
 
 
 def _configure(options: ServeOptions, state: ServerState) -> uvicorn.Config:

@@ -9,6 +9,7 @@ from fastapi import Request
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
 from regard.serve.runs import Runs
+from regard.serve.trainings.catalog import Trainings
 from regard.serve.uploads import Uploads
 
 
@@ -26,9 +27,10 @@ class Access:
 
 @dataclass(kw_only=True)
 class ServerState:
-    """Runs, limits and metrics of a server."""
+    """Runs, trainings, limits and metrics of a server."""
 
     runs: Runs
+    trainings: Trainings = field(default_factory=Trainings)
     limits: Limits = field(default_factory=Limits)
     access: Access = field(default_factory=Access)
     metrics: Metrics = field(default_factory=Metrics)

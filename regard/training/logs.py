@@ -70,7 +70,7 @@ def describe_remedies(config: TrainConfig, run: Path) -> str:
     )
 
 
-class _LogRow(TypedDict):
+class LogRow(TypedDict):
     """Row of a training log, as far as it is read again."""
 
     kind: str
@@ -82,12 +82,13 @@ class _LogRow(TypedDict):
     value: NotRequired[float]
     learning_rate: NotRequired[float]
     tokens_per_second: NotRequired[float]
+    reason: NotRequired[str]
 
 
 def read_log(path: Path) -> list[Row]:
     """Read a training log; empty if there is none. Raise `CheckpointError` if it is damaged."""
     rows = read_json_lines(path)
-    check_record(rows, list[_LogRow], str(path))
+    check_record(rows, list[LogRow], str(path))
     return rows
 
 
@@ -264,6 +265,8 @@ class TrainingLog:
         rows = [row for row in read_log(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))
+        for logger in self._loggers:
+            logger.truncate(after)
 
 
 class NoTrainingLog(TrainingLog):

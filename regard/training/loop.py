@@ -83,8 +83,8 @@ class Trainer:
             checkpoint_blocks(model)
         self._device = next(model.parameters()).device
         self._reset_optimizer()
-        self._plan = build_plan(config, batches, unit=unit)
-        self._schedule = build_schedule(config.schedule, self._plan.total_steps)
+        self.plan = build_plan(config, batches, unit=unit)
+        self._schedule = build_schedule(config.schedule, self.plan.total_steps)
         loggers = [choose_display()] if loggers is None else loggers
         self._log_file = open_log(run, loggers, is_written=self._processes.is_first)
         self._interrupts = self._processes.interrupts
@@ -97,7 +97,7 @@ class Trainer:
         self._is_eager = config.checkpoint_activations or not self._processes.is_divisible
         self._gradients = self._choose_gradients()
         choice = "never" if self._is_eager else config.compile
-        self._compiler = Compiler(model, choice, self._plan, device=self._device)
+        self._compiler = Compiler(model, choice, self.plan, device=self._device)
         self._num_parts = 1  # parts that a batch is split into, more after an out-of-memory error
 
     def resume(self) -> None:
@@ -119,7 +119,7 @@ class Trainer:
         self._start_processes()
         self._remove_later_steps()
         self._started = time.perf_counter() - self.progress.seconds
-        plan = replace(self._plan, step=self.progress.step, seconds=self.progress.seconds)
+        plan = replace(self.plan, step=self.progress.step, seconds=self.progress.seconds)
         with (
             self._saver.opened(self.progress.step, self.progress.seconds),
             self._interrupts,

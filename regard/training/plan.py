@@ -40,6 +40,8 @@ class Plan:
     """Maximum training time; 0 = no limit."""
     steps_per_epoch: int = 1
     """Approximate number of steps of an epoch."""
+    batches_per_epoch: int = 0
+    """Number of batches of an epoch; 0 = unknown."""
     max_epochs: int = 0
     """Maximum number of epochs; 0 = no limit."""
     validate_every: int = 0
@@ -96,6 +98,7 @@ def build_plan(config: TrainConfig, batches: Batches, *, unit: str) -> Plan:
         total_steps=min((limit for limit in limits if limit), default=0),
         max_seconds=config.max_minutes * 60,
         steps_per_epoch=per_epoch,
+        batches_per_epoch=num_batches,
         max_epochs=config.max_epochs,
         validate_every=config.validate_every,
         patience=config.patience,

@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import contextmanager
+from importlib import resources
 from urllib.parse import urlencode
 
 import pytest
@@ -108,6 +109,17 @@ def wait(page):
     page.wait_for_function(
         "() => ![...document.querySelectorAll('[aria-busy]')].some(one => one.ariaBusy === 'true')"
     )
+
+
+def find_faults(page):
+    """Return the serious faults that axe finds; the page must ignore its security policy."""
+    axe = pytest.importorskip("axe_playwright_python", reason="axe is not installed")
+    page.evaluate((resources.files(axe) / "axe.min.js").read_text(encoding="utf-8"))
+    return [
+        f"{one['id']}: {[node['html'][:120] for node in one['nodes'][:3]]}"
+        for one in page.evaluate("axe.run()")["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 def texts(page, selector):

@@ -107,3 +107,8 @@ def test_two_processes_train_as_one(tmp_path, name, parallel, monkeypatch):
     request = make_request(name, tmp_path, tmp_path / "two", f"train.parallel={parallel}")
     assert run_processes(2, train_quickly, request) == [True, False]
     assert_equal_runs(tmp_path / "two", tmp_path / "one")
+    ours, theirs = (read_json_lines(tmp_path / one / "samples.jsonl") for one in ("two", "one"))
+    assert [(row["step"], row["source"]) for row in ours] == [
+        (row["step"], row["source"]) for row in theirs
+    ]
+    assert {row["step"] for row in ours} == {4, 5}

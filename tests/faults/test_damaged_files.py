@@ -11,11 +11,11 @@ import torch
 
 from regard.core.errors import CheckpointError, RegardError
 from regard.runs.folder import (
+    LOGS,
     METRICS,
     PREDICTIONS,
     REPORT,
     TEST,
-    TRAINING_LOG,
     WEIGHTS,
     check_folder,
     load,
@@ -24,7 +24,7 @@ from regard.runs.train import train
 from regard.training.checkpoint import read_weights
 
 SOURCES = ["a b c", "e d", "b a c d"]
-UNOPENED = (METRICS, PREDICTIONS, REPORT, TEST, TRAINING_LOG)
+UNOPENED = (METRICS, PREDICTIONS, REPORT, TEST, *LOGS)
 
 
 def zero(path):

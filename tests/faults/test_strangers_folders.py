@@ -37,6 +37,7 @@ READING = {
     "predictions.json": ["report", "compare"],
     "test.jsonl": ["evaluate", "report", "compare", "chat"],
     "journal.jsonl": ["plot", "report", "resume"],
+    "samples.jsonl": ["resume"],
     "resume/training.json": ["resume"],
     "resume/training.safetensors": ["resume"],
 }

@@ -14,8 +14,9 @@ from fastapi.testclient import TestClient
 from regard.serve.app import build_app
 from regard.serve.limits import Limits
 from regard.serve.metrics import Metrics
-from regard.serve.runs import load_runs
+from regard.serve.runs import find_folders, load_runs
 from regard.serve.state import Access, ServerState
+from regard.serve.trainings.catalog import Trainings
 
 LIMITS = Limits(sentences=8, characters=200, beams=8, queue=32, seconds=20.0, body=200_000)
 
@@ -32,7 +33,12 @@ def client_of(*runs, limits=LIMITS, access=None, max_batch=8, **options):
         report=metrics.receiver,
     )
     state = ServerState(
-        runs=loaded, limits=limits, access=access or Access(), metrics=metrics, **options
+        runs=loaded,
+        trainings=Trainings(find_folders(map(str, runs))),
+        limits=limits,
+        access=access or Access(),
+        metrics=metrics,
+        **options,
     )
     # Faults of the server raise in the test.
     with TestClient(build_app(state)) as client:
@@ -62,11 +68,14 @@ def serving():
 class Process:
     """A server in a process of its own."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, command="serve"):
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-        command = [sys.executable, "-m", "regard", "serve", *arguments, "--port", "0"]
+        device = ["--device", "cpu"] if command == "serve" else []
         self.process = subprocess.Popen(
-            [*command, "--device", "cpu"], stderr=subprocess.PIPE, text=True, env=environment
+            [sys.executable, "-m", "regard", command, *arguments, "--port", "0", *device],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         self.log = []
         for line in self.process.stderr:
@@ -91,9 +100,9 @@ class Process:
 
 
 @contextmanager
-def process_of(*arguments):
+def process_of(*arguments, command="serve"):
     """Start a server in a process of its own, for the time of a block."""
-    server = Process([str(argument) for argument in arguments])
+    server = Process([str(argument) for argument in arguments], command)
     try:
         yield server
     finally:

@@ -51,5 +51,6 @@ def test_replies_are_those_of_the_description(description, num):
 def test_every_route_is_described(description, client):
     paths = {result.ok().path for result in description.get_all_operations()}
     assert {"/translate", "/v1/predict", "/v1/embeddings", "/healthz", "/metrics"} <= paths
+    assert {"/v1/trainings", "/v1/trainings/{name}"} <= paths
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
     assert schemas["PredictRequest"]["required"] == ["sources"]

@@ -22,7 +22,7 @@ from regard.core.logging import logger
 from regard.core.progress import counting
 from regard.core.records import find_special_kind
 from regard.runs.ensemble import split_folders
-from regard.runs.folder import RESULTS, TEST, TRAINING_LOG, WEIGHTS
+from regard.runs.folder import LOGS, RESULTS, TEST, WEIGHTS
 from regard.runs.prediction.lexical import describe_lexical
 from regard.runs.prediction.predict import PredictionPipeline
 from regard.runs.saved.config import CONFIG
@@ -341,7 +341,7 @@ def describe_settings(pipeline: PredictionPipeline, runs: Iterable[str]) -> dict
         pipeline: Predicts.
         runs: The run, and that which reranks; each may be several joined by commas.
     """
-    others = (TEST, TRAINING_LOG, *RESULTS)
+    others = (TEST, *LOGS, *RESULTS)
     folders = [folder for run in runs for folder in split_folders(run)]
     options = {
         OPTIONS.get(one.name, one.name): getattr(pipeline.options, one.name)

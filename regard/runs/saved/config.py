@@ -20,6 +20,7 @@ class _About(TypedDict, total=False):
     valid: list[str]
     test: list[str]
     data_fingerprint: str
+    batches_per_epoch: int
     model_type: str
     has_turns: bool
     recipe: str | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -22,6 +23,8 @@ ONE_CORE_POSITIONS = 256
 """Maximum number of source positions that one core decodes as fast as several."""
 
 Versions = tuple[tuple[int, int], ...]
+
+_is_packing: ContextVar[bool] = ContextVar("is_packing", default=True)
 
 PrecisionSetting = SearchPrecision | Literal["auto"]
 """Values of `search.precision`."""
@@ -72,9 +75,22 @@ def _has_hooks(model: nn.Module) -> bool:
     return any(module._forward_hooks for module in model.modules())
 
 
+@contextmanager
+def without_packing() -> Iterator[None]:
+    """Search with models themselves during the block: for a few sentences, packing takes longer."""
+    token = _is_packing.set(False)
+    try:
+        yield
+    finally:
+        _is_packing.reset(token)
+
+
 def find_packed(task: Any, precision: PrecisionSetting) -> Any:
-    """Return a copy of the model of a task in a precision; the model itself if it has hooks."""
-    if _has_hooks(task.model):
+    """Return a copy of the model of a task in a precision; the model itself if it has hooks.
+
+    Within `without_packing`, it is the model itself too.
+    """
+    if not _is_packing.get() or _has_hooks(task.model):
         return task.model
     return PACKED_MODELS.find(task.model, resolve_precision(task, precision))
 

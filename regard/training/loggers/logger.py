@@ -12,6 +12,9 @@ class Logger:
     A subclass overrides the methods it needs; for experiment trackers, `write` and `close`.
     """
 
+    def truncate(self, after: int) -> None:
+        """Drop the events of later steps, which are repeated. Also called before `start`."""
+
     def start(self, plan: Plan) -> None:
         """Start at a step: 0, or that of the state from which a run is resumed."""
 

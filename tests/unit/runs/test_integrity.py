@@ -12,10 +12,10 @@ from regard.core.errors import CheckpointError
 from regard.core.files import read_json
 from regard.data.text.field import TOKENIZER
 from regard.runs.folder import (
+    LOGS,
     METRICS,
     PREDICTIONS,
     TEST,
-    TRAINING_LOG,
     WEIGHTS,
     check_folder,
     initialize_folder,
@@ -31,7 +31,7 @@ from regard.training.checkpoint import read_weights
 
 SOURCE = TOKENIZER.format("source")
 OPENED = (CONFIG, WEIGHTS, SOURCE)
-WRITTEN = {CONFIG, WEIGHTS, SOURCE, TOKENIZER.format("target"), TEST, TRAINING_LOG, METRICS}
+WRITTEN = {CONFIG, WEIGHTS, SOURCE, TOKENIZER.format("target"), TEST, *LOGS, METRICS}
 
 
 def flip(path, position=None):
@@ -69,7 +69,7 @@ def test_list_that_is_deleted_lets_changed_files_pass(checked_folder):
 
 
 def test_results_may_be_deleted(checked_folder):
-    for name in (TEST, TRAINING_LOG, METRICS, PREDICTIONS):
+    for name in (TEST, *LOGS, METRICS, PREDICTIONS):
         (checked_folder / name).unlink()
     shutil.rmtree(checked_folder / "resume")
     load(checked_folder, "cpu")
@@ -148,7 +148,7 @@ def interrupted_run(files, out, interrupted_at):
     return replace(request, is_resumed=True, recipe=None, settings=())
 
 
-@pytest.mark.parametrize("name", [CONFIG, SOURCE, TEST, TRAINING_LOG])
+@pytest.mark.parametrize("name", [CONFIG, SOURCE, TEST, *LOGS])
 def test_damaged_file_of_a_resumed_run_is_named(reverse_files, interrupted_at, tmp_path, name):
     request = interrupted_run(reverse_files, tmp_path, interrupted_at)
     flip(tmp_path / name)
@@ -220,7 +220,7 @@ def test_run_of_an_earlier_version_gets_checksums_when_resumed(
     assert names >= WRITTEN
 
 
-@pytest.mark.parametrize("name", [CONFIG, TEST, TRAINING_LOG])
+@pytest.mark.parametrize("name", [CONFIG, TEST, *LOGS])
 def test_enormous_file_without_checksum_is_refused_before_it_is_read(tiny_folder, name):
     os.truncate(tiny_folder / name, 2**42)  # sparse: it takes no space, but hours to read
     with pytest.raises(CheckpointError, match=f"{name} must have at most"):

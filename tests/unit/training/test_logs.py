@@ -15,6 +15,9 @@ class Screen:
     def __init__(self):
         self.events = []
 
+    def truncate(self, after):
+        self.events.append(("truncate", after))
+
     def start(self, plan):
         self.events.append(("start", plan.step, plan.best and plan.best["step"]))
 
@@ -46,6 +49,12 @@ def test_truncate_drops_later_steps_only(tmp_path):
         log.write({"kind": "train", "step": step, "epoch": 1, "seconds": 0.1})
     log.truncate(after=2)
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
+
+
+def test_loggers_get_the_step_after_which_events_are_repeated(tmp_path):
+    screen = Screen()
+    TrainingLog(tmp_path / "journal.jsonl", [screen]).truncate(after=2)
+    assert screen.events == [("truncate", 2)]
 
 
 def test_truncate_drops_an_incomplete_line(tmp_path):

@@ -1,0 +1,1 @@
+"""Trainings that are followed: their logs, read as they grow."""
