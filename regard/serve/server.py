@@ -6,7 +6,9 @@ import math
 import os
 import signal
 import socket
+import sys
 import threading
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +55,8 @@ class ServeOptions:
     """Maximum number of sources in a batch; by the number of beams if not given."""
     max_connections: int = 4_096
     logs_requests: bool = False
+    opens_page: bool = False
+    """Whether to open the page in the browser."""
     device: str = "auto"
 
 
@@ -68,7 +72,17 @@ def serve(options: ServeOptions) -> None:
         host, port = bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         logger.info("%s at http://%s:%d. Ctrl-C ends.", _describe(options, state), shown, port)
+        if options.opens_page:
+            # Its connections wait until the server runs.
+            _open_browser(f"http://{shown}:{port}")
         DrainingServer(_configure(options, state), state).run(sockets=[bound])
+
+
+def _open_browser(url: str) -> None:
+    """Open a page, unless the only browser would take over the terminal."""
+    screens = (os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if sys.platform in ("darwin", "win32") or any(screens):
+        webbrowser.open(url)
 
 
 def _describe(options: ServeOptions, state: ServerState) -> str:

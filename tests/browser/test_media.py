@@ -120,7 +120,7 @@ def test_a_recording_with_the_span_of_each_word(page, server, recording):
 
 
 @pytest.mark.quick
-def test_sound_of_the_microphone(page, server):
+def test_a_recording_of_the_microphone(page, server):
     open_at(page, server.url, model="speech")
     page.get_by_role("button", name="Record").click()
     page.wait_for_timeout(1200)

@@ -89,3 +89,16 @@ def test_bench_serve_prints_a_table(regard, tiny_run, monkeypatch):
 def test_bench_serve_refuses(refused, tiny_run, arguments, message):
     given = [tiny_run.folder if one == "RUN" else one for one in arguments]
     assert message in refused("bench", "serve", *given)
+
+
+@pytest.mark.parametrize("display", ["", ":0"])
+def test_the_page_is_opened_only_on_a_screen(monkeypatch, display):
+    from regard.serve import server
+
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    server._open_browser("http://127.0.0.1:8000")
+    assert opened == ["http://127.0.0.1:8000"] * bool(display)

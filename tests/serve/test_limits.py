@@ -262,19 +262,19 @@ def test_a_busy_run_does_not_wait_long_for_clients_that_have_left():
 
 def test_requests_that_share_no_batch_do_not_wait_for_each_other():
     async def run():
-        batcher, gaps, ended = Batcher("a", max_batch=8, max_waiting=100), [], []
+        batcher, pauses, ended = Batcher("a", max_batch=8, max_waiting=100), [], []
 
         def compute(items):
-            gaps.append(time.perf_counter() - (ended[-1] if ended else time.perf_counter()))
+            pauses.append(time.perf_counter() - (ended[-1] if ended else time.perf_counter()))
             time.sleep(0.2)
             ended.append(time.perf_counter())
             return items
 
         jobs = [Job(object(), [number], compute) for number in range(4)]
         await asyncio.gather(*map(batcher.submit, jobs))
-        return gaps
+        return pauses
 
-    # The shortest gap, since a busy machine may cause others.
+    # The shortest pause, since a busy machine may cause others.
     assert min(asyncio.run(run())[1:]) < 0.04
 
 

@@ -48,6 +48,8 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
     write_text(page, comparison_page(comparison))
     print(f"Comparison: {page.resolve()}")
     print(f'Try: {command_name()} show {out / next(iter(MODELS))} "{SENTENCES[0]}"')
+    runs = " ".join(f"{name}={out / name}" for name in MODELS)
+    print(f"Page: {command_name()} serve {runs} (needs: pip install 'regard[serve]')")
 
 
 def command_name() -> str:

@@ -54,9 +54,12 @@ def serve(
     log_requests: Annotated[
         bool, Option("--log-requests", help="Log requests and warnings about their sources.")
     ] = False,
+    open_page: Annotated[
+        bool, Option("--open", help="Open the page in the browser, if there is a screen.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
-    """Serve predictions of one or several runs over HTTP.
+    """Serve predictions of one or several runs over HTTP, and a page that shows the models at work.
 
     /translate is that of LibreTranslate; /v1/predict and others work for every model. /docs lists
     all routes. Requests that arrive together are computed together.
@@ -93,6 +96,7 @@ def serve(
         max_batch=max_batch,
         max_connections=max_connections,
         logs_requests=log_requests,
+        opens_page=open_page,
         device=device,
     )
     serve_runs(options)
