@@ -1,5 +1,7 @@
 """The class for Ray predicts what the run predicts."""
 
+import secrets
+
 import numpy as np
 import pytest
 
@@ -40,8 +42,14 @@ def test_a_missing_column_is_an_error(tiny_run):
         predictor({"text": np.array(["a"]), "id": np.array([1])})
 
 
-def test_ray_maps_batches_of_a_data_set(tiny_run):
+# Ray uses functions of its own that are deprecated.
+@pytest.mark.filterwarnings("ignore")
+def test_ray_maps_batches_of_a_data_set(tiny_run, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
+    # Otherwise Ray writes a token to the home folder of the user.
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    (tmp_path / "token").write_text(secrets.token_hex(32))
     ray.init(num_cpus=2, include_dashboard=False)
     try:
         rows = ray.data.from_items([{"text": source} for source in SOURCES * 4]).map_batches(
