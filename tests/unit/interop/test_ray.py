@@ -50,14 +50,15 @@ def test_ray_maps_batches_of_a_data_set(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     (tmp_path / "token").write_text(secrets.token_hex(32))
-    ray.init(num_cpus=2, include_dashboard=False)
+    # More CPUs than actors: their reservation would leave none to read the rows.
+    ray.init(num_cpus=4, include_dashboard=False)
     try:
         rows = ray.data.from_items([{"text": source} for source in SOURCES * 4]).map_batches(
             Predictor,
             fn_constructor_args=[str(tiny_run.folder)],
             fn_constructor_kwargs={"device": "cpu"},
             batch_size=5,
-            concurrency=2,
+            compute=ray.data.ActorPoolStrategy(size=2),
         )
         found = {row["text"]: row["prediction"] for row in rows.take_all()}
     finally:
