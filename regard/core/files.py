@@ -32,8 +32,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends without an error.
 
     The replacement is atomic: readers get the old file or the new one. A full disk, a killed
-    process or a power failure leaves the old file unchanged.
+    process or a power failure leaves the old file unchanged. Devices and pipes are refused.
     """
+    if kind := find_irreplaceable_kind(path):
+        raise DataError(f"{path} must be a file, but is {kind}. Name another file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -76,6 +78,16 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def find_irreplaceable_kind(path: Path) -> str:
+    """Return what a path is if no file must replace it; empty for all others."""
+    if kind := find_special_kind(path):
+        return kind
+    # Such as /dev/stdout, which leads to a file if the output is redirected.
+    top = Path(os.path.abspath(path)).parts[1:3]
+    is_of_system = top[:1] in (("dev",), ("proc",)) and top != ("dev", "shm")
+    return "a link of the system" if is_of_system and path.is_symlink() else ""
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,7 +1,9 @@
 """Files of tensors: safetensors with the version of their format, never pickle."""
 
 import os
+import shutil
 import struct
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,9 @@ from regard.core.records import check_run_file, shown_name
 
 MAX_HEADER = 16 * 2**20
 """Maximum size of the header of a file, in bytes; a hundred thousand tensors fit."""
+
+WRITTEN = "tensors.safetensors"
+"""Name of a file that is being written, in a folder of its own."""
 
 DTYPES = {
     "BOOL": torch.bool,
@@ -106,13 +111,19 @@ def read_tensors(path: Path, *, max_version: int) -> tuple[int, dict[str, Tensor
 def write_tensors(path: Path, tensors: dict[str, Tensor], *, version: int) -> None:
     """Write tensors to a new file and to disk. Equal tensors give equal bytes."""
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # safetensors itself writes to a temporary file with a random name and renames it. After a kill,
+    # `remove_leftovers` finds it in this folder.
+    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=".tensors.", suffix=".part"))
     try:
         # Several entries of metadata would be written in random order.
-        save_file(stored, path, {"version": str(version)})
-        with path.open("rb") as written:
+        save_file(stored, folder / WRITTEN, {"version": str(version)})
+        with (folder / WRITTEN).open("rb") as written:
             os.fsync(written.fileno())
+        (folder / WRITTEN).replace(path)
     except SafetensorError as error:
         raise CheckpointError(
             f"{path.parent} cannot be written to ({error}). Is the disk full? "
             "The previous files are unchanged."
         ) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -23,7 +23,8 @@ class Predictor:
     """Adds predictions to batches of rows. Each actor loads the run once.
 
         rows = ray.data.read_text("corpus.txt")
-        rows.map_batches(Predictor, fn_constructor_args=["runs/mine"], concurrency=4, num_gpus=1)
+        actors = ray.data.ActorPoolStrategy(size=4)
+        rows.map_batches(Predictor, fn_constructor_args=["runs/mine"], compute=actors, num_gpus=1)
 
     A prediction does not depend on the other rows of its batch.
 

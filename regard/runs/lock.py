@@ -44,6 +44,8 @@ class FolderLock:
         self._path = folder / LOCK
         self._created: list[Path] = []
         self._handle = -1
+        self.is_left = False
+        """Whether the lock was there already: left by a process that was killed."""
 
     def __enter__(self) -> "FolderLock":
         self._created = [p for p in (self._folder, *self._folder.parents) if not p.exists()]
@@ -86,6 +88,7 @@ class FolderLock:
         """Open the file and lock it; raise `ConfigError` if another process has locked it."""
         # A link could lead to a file of the user, which would be emptied.
         no_link = getattr(os, "O_NOFOLLOW", 0)
+        self.is_left = self._path.exists()
         self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | no_link, 0o666)
         if sys.platform == "win32":
             return

@@ -113,8 +113,9 @@ def train(
             def claim() -> tuple[bool, bool]:
                 if not request.out.is_dir():
                     request.check_folder()  # before the lock creates the folder
-                watches.append(stack.enter_context(_watch(request.out)))
-                claimed = _check_folder(request, is_restarted=is_restarted)
+                lock = stack.enter_context(_lock(request.out))
+                watches.append(FolderWatch(lock))
+                claimed = _check_folder(request, is_restarted=is_restarted, is_left=lock.is_left)
                 return claimed.is_resumed, claimed.is_forced
 
             # Only the first process, which alone writes to the folder.
@@ -136,27 +137,37 @@ def train(
 
 
 @contextmanager
-def _watch(folder: Path) -> Iterator[FolderWatch]:
+def _lock(folder: Path) -> Iterator[FolderLock]:
     """Lock a run folder during a block."""
     with FolderLock(folder) as lock:
         try:
-            yield FolderWatch(lock)
+            yield lock
         finally:
             lock.check()  # the cause of any other error
 
 
-def _check_folder(request: Request, *, is_restarted: bool) -> Request:
+def _check_folder(request: Request, *, is_restarted: bool, is_left: bool) -> Request:
     """Check the locked run folder; return a request that resumes if `torchrun` has restarted it.
+
+    A run that was killed before it wrote anything starts anew instead of being resumed.
 
     Args:
         request: The request.
         is_restarted: Whether `torchrun` has restarted the processes. Only a run of the same launch
             is resumed; any other one is refused as always.
+        is_left: Whether a training that was killed has left its lock in the folder.
     """
     has_config = (request.out / CONFIG).exists()
     if is_restarted and has_config:
         launch = read_config(request.out)["about"].get("launch")
         request = request.resume_if_started() if launch == find_launch() else request
+    if request.is_resumed and is_left and not has_config:
+        logger.info(
+            "%s was stopped before its settings were written. Training starts anew, with the "
+            "settings of this command.",
+            request.out,
+        )
+        request = replace(request, is_resumed=False)
     request.check_folder()
     check_links(request.out)
     for folder in (request.out, request.out / AVERAGES):

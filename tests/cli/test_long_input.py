@@ -72,7 +72,7 @@ def test_source_longer_than_in_training_is_predicted_and_reported(regard, run):
     assert len(result.lines) == 2
     assert result.err.splitlines() == [
         "1 of 2 sources have over 20 tokens, the maximum length in training "
-        "(`data.batch.max_length`); they are not truncated."
+        "(`data.batch.max_length`); up to 5,000 tokens, they are not truncated."
     ]
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,14 @@ def unwritable(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("a\tb\n", encoding="utf-8")
     (tmp_path / "circle").symlink_to("circle")
+    for suffix in ("", ".npy", ".html"):
+        os.mkfifo(tmp_path / f"pipe{suffix}")
     return {
         "below a file": "file/run",
         "long": LONG,
         "read-only": "/proc/run",
         "circle": "circle/run",
+        "pipe": "pipe",
     }
 
 
@@ -29,7 +33,7 @@ def test_run_folder_that_cannot_be_written_is_refused_in_one_line(refused, unwri
     assert unwritable[kind].rpartition("/")[0] in message
 
 
-@pytest.mark.parametrize("kind", ["below a file", "long", "read-only", "circle"])
+@pytest.mark.parametrize("kind", ["below a file", "long", "read-only", "circle", "pipe"])
 @pytest.mark.parametrize("command", ["embed", "compare", "links", "predict"])
 def test_output_that_cannot_be_written_is_refused_in_one_line(
     refused, unwritable, pairs, tiny_run, command, kind
@@ -42,6 +46,7 @@ def test_output_that_cannot_be_written_is_refused_in_one_line(
         "predict": ("predict", tiny_run.folder, pairs),
     }[command]
     assert refused(*words, "--out", unwritable[kind] + suffix, "-q")
+    assert kind != "pipe" or Path(f"pipe{suffix}").is_fifo()
 
 
 @pytest.mark.parametrize(

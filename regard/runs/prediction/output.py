@@ -17,10 +17,9 @@ from typing import Any, TextIO, TypedDict
 
 from regard.core.checksums import find_checksums
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.core.files import read_record, sync_folder, write_json
+from regard.core.files import find_irreplaceable_kind, read_record, sync_folder, write_json
 from regard.core.logging import logger
 from regard.core.progress import counting
-from regard.core.records import find_special_kind
 from regard.runs.ensemble import split_folders
 from regard.runs.folder import LOGS, RESULTS, TEST, WEIGHTS
 from regard.runs.prediction.lexical import describe_lexical
@@ -85,7 +84,7 @@ class PartialOutput:
         """
         if out.is_dir():
             raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
-        if kind := find_special_kind(out):
+        if kind := find_irreplaceable_kind(out):
             raise ConfigError(f"`--out` must be a file, but {out} is {kind}. Leave it out.")
         self.num_done = 0
         self._out = out

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.files import replacing
+from regard.core.files import find_irreplaceable_kind, replacing
 from regard.data.text.lines import STANDARD_INPUT
 from regard.runs.prediction.groups import group
 from regard.runs.prediction.predict import NUM_SOURCES
@@ -24,6 +24,8 @@ def check_shared(task: Task[Any], source: str, out: Path | None) -> Path:
         raise ConfigError("Images are predicted by one process only. Leave out `torchrun`.")
     if out is None:
         raise ConfigError("Predictions of several processes need a file. Name one with `--out`.")
+    if kind := "a folder" if out.is_dir() else find_irreplaceable_kind(out):
+        raise ConfigError(f"`--out` must be a file, but {out} is {kind}. Name another file.")
     return out
 
 

@@ -52,14 +52,14 @@ from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.generation.unknown import warn_of_unknown_tokens
 from regard.tasks.metrics import LOSS, PERPLEXITY, measure, to_objective
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask, warn_if_long
+from regard.tasks.source_task import MAX_TOKENS, EncoderTask, warn_if_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.losses import Loss
 from regard.training.validation import Validation
 
 LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the maximum length in training "
-    "(`data.batch.max_length`); they are not truncated."
+    f"(`data.batch.max_length`); up to {MAX_TOKENS:,} tokens, they are not truncated."
 )
 
 

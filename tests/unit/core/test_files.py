@@ -2,6 +2,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import (
     append_json_line,
     check_suffix,
+    find_irreplaceable_kind,
     read_json,
     read_json_lines,
     remove_leftovers,
@@ -95,6 +97,33 @@ def test_file_gets_the_default_permissions(tmp_path):
     finally:
         os.umask(umask)
     assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe must be a file, but is a pipe. Name another file"):
+        write_text(tmp_path / "pipe", "text")
+    assert names(tmp_path) == ["pipe"] and (tmp_path / "pipe").is_fifo()
+
+
+# None of them is written to: a failing test would damage the machine.
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/dev/null", "a device"),
+        ("/dev/../dev/stdout", "a (device|pipe|link of the system)"),
+        ("/proc/self/fd/{descriptor}", "a link of the system"),
+        ("/dev/shm/file", ""),
+        ("{file}", ""),
+        ("{link}", ""),
+    ],
+)
+def test_what_a_file_must_not_replace(old_file, path, kind):
+    link = old_file.with_name("link")
+    link.symlink_to(old_file)
+    with old_file.open() as file:
+        paths = {"descriptor": file.fileno(), "file": old_file, "link": link}
+        assert re.fullmatch(kind, find_irreplaceable_kind(Path(path.format(**paths))))
 
 
 def test_json_round_trips(tmp_path):

@@ -1,5 +1,7 @@
 """The class for Ray predicts what the run predicts."""
 
+import secrets
+
 import numpy as np
 import pytest
 
@@ -40,16 +42,23 @@ def test_a_missing_column_is_an_error(tiny_run):
         predictor({"text": np.array(["a"]), "id": np.array([1])})
 
 
-def test_ray_maps_batches_of_a_data_set(tiny_run):
+# Ray uses functions of its own that are deprecated.
+@pytest.mark.filterwarnings("ignore")
+def test_ray_maps_batches_of_a_data_set(tiny_run, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    ray.init(num_cpus=2, include_dashboard=False)
+    # Otherwise Ray writes a token to the home folder of the user.
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    (tmp_path / "token").write_text(secrets.token_hex(32))
+    # More CPUs than actors: their reservation would leave none to read the rows.
+    ray.init(num_cpus=4, include_dashboard=False)
     try:
         rows = ray.data.from_items([{"text": source} for source in SOURCES * 4]).map_batches(
             Predictor,
             fn_constructor_args=[str(tiny_run.folder)],
             fn_constructor_kwargs={"device": "cpu"},
             batch_size=5,
-            concurrency=2,
+            compute=ray.data.ActorPoolStrategy(size=2),
         )
         found = {row["text"]: row["prediction"] for row in rows.take_all()}
     finally:

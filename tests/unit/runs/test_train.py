@@ -10,6 +10,7 @@ from regard.core.files import read_json
 from regard.data.example import Example
 from regard.runs import train as training
 from regard.runs.folder import METRICS, PREDICTIONS, WEIGHTS, load_untrained, predict
+from regard.runs.lock import LOCK
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.training.checkpoint import read_weights
@@ -229,6 +230,20 @@ def test_run_that_was_killed_before_its_first_checkpoint_starts_anew(
     assert_same_weights(resumed.folder / WEIGHTS, whole.folder / WEIGHTS)
     about = [read_json(run.folder / "config.json")["about"]["recipe"] for run in (resumed, whole)]
     assert about == ["bahdanau2015-laptop"] * 2
+
+
+def test_run_that_was_killed_before_it_wrote_its_settings_starts_anew(
+    reverse_files, tmp_path, caplog
+):
+    caplog.set_level("INFO", "regard")
+    request = reverse_files.request(tmp_path / "killed", "train.max_steps=2")
+    request.out.mkdir()
+    with pytest.raises(CheckpointError, match="holds no run to resume"):
+        train(replace(request, is_resumed=True))
+    (request.out / LOCK).write_text("{}")  # left by a training that was killed as it read the data
+    result = train(replace(request, is_resumed=True))
+    assert result.summary.progress.step == 2 and not (request.out / LOCK).exists()
+    assert "killed was stopped before its settings were written. Training starts" in caplog.text
 
 
 def test_run_that_was_killed_in_its_first_steps_is_resumed(

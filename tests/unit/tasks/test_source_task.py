@@ -8,7 +8,7 @@ def test_long_sources_are_counted(caplog):
     assert warn_if_long([[1] * 3, [1] * 5, [1] * 6], 4, LONG_SOURCES)
     assert caplog.messages == [
         "2 of 3 sources have over 4 tokens, the maximum length in training "
-        "(`data.batch.max_length`); they are not truncated."
+        "(`data.batch.max_length`); up to 5,000 tokens, they are not truncated."
     ]
 
 

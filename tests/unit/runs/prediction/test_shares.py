@@ -1,5 +1,7 @@
 """Prediction by several processes writes what one process writes."""
 
+from pathlib import Path
+
 import pytest
 
 from regard.core.errors import ConfigError
@@ -36,6 +38,8 @@ def test_predictions_of_several_processes_are_in_order(tmp_path, num, num_proces
     [
         ("-", "out.txt", "Standard input can be read by one process only"),
         ("file.txt", None, "need a file. Name one with `--out`"),
+        ("file.txt", Path("/dev/full"), "must be a file, but /dev/full is a device"),
+        ("file.txt", Path("/dev"), "must be a file, but /dev is a folder"),
     ],
 )
 def test_what_several_processes_cannot_read_or_write_is_an_error(tiny_run, source, out, message):
