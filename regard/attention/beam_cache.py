@@ -87,14 +87,8 @@ class BeamCache:
             # The last token of a hypothesis attends to all its slots.
             last = mask.view(len(mask), self.beams, num_tokens, -1)
             slots = last[:, :, -1]
-        return replace(
-            self,
-            caches=[cache.fork(positions) for cache in self.caches],
-            length=end,
-            mask=mask,
-            slots=slots,
-            positions=positions,
-        )
+        caches = [cache.fork(positions) for cache in self.caches]
+        return BeamCache(caches, self.beams, end, mask, slots, positions)
 
     def _mask(self, num_tokens: int, num_slots: int, device: torch.device) -> Tensor:
         """Return the mask (B, W·T, K) of a step."""
