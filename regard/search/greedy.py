@@ -12,6 +12,7 @@ from regard.models.interfaces import State, select_sentences
 from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
+from regard.search.top_k import most_likely
 from regard.search.watching import current_watch
 
 CHECK_EVERY = 4
@@ -152,8 +153,7 @@ def should_check(step: int, device: torch.device) -> bool:
 
 
 def _choose_likeliest(log_probs: Tensor, step: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-    values, tokens = log_probs.max(-1)  # (N,)
-    return values, tokens
+    return most_likely(log_probs)
 
 
 def _collect(
