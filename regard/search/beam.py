@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.models.interfaces import State, reorder, select_sentences
+from regard.models.interfaces import State, reorder, select_sentences, widen
 from regard.search.backtracking import Step, find_best, read_best
 from regard.search.candidates import build_candidates
 from regard.search.cuda_graphs import Steps, search_steps
@@ -84,7 +84,7 @@ class _Beams:
     """The beams of each sentence between two steps."""
 
     state: State
-    tokens: Tensor  # (B·W,) the last token of each beam
+    tokens: Tensor  # (B·W,) the last token of each beam; (B,) if all beams of a sentence are equal
     totals: Tensor  # (B, W) log-probability of each beam; -inf = no hypothesis
     limits: Tensor  # (B,) maximum number of tokens of each sentence
     stopping: Stopping
@@ -132,6 +132,9 @@ class _BeamSearch:
         """
         beams = beams or self._begin()
         log_probs, state = self._scorer.step(beams.tokens, beams.state)
+        if len(beams.tokens) < beams.totals.numel():
+            log_probs = log_probs.repeat_interleave(self._config.beams, dim=0)
+            state = widen(state, self._config.beams)
         is_last = beams.limits <= index + 1
         step = Step.choose(
             beams.totals, log_probs, candidates=self._candidates, is_last=is_last, end=self._end
@@ -154,9 +157,11 @@ class _BeamSearch:
         # Equal beams would give equal results.
         totals = torch.full((len(limits), config.beams), -torch.inf, device=limits.device)
         totals[:, :: config.beams // config.groups] = 0.0
+        # All beams begin with the same token, which one hypothesis per sentence processes.
+        width = 1 if self.can_leave else config.beams
         return _Beams(
-            state=self._scorer.start(config.beams, self._capacity),
-            tokens=torch.full((totals.numel(),), self._start, device=limits.device),
+            state=self._scorer.start(width, self._capacity),
+            tokens=torch.full((width * len(limits),), self._start, device=limits.device),
             totals=totals,
             limits=limits,
             stopping=Stopping.start(config, limits, num_best=self._num_best),

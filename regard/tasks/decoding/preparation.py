@@ -130,8 +130,10 @@ def search_batches(
     """
     if device.type != "cpu":
         return config
-    per_worker = -(-num_sources // count_workers(device))
-    sentences = max(1, min(NUM_ROWS // beams, per_worker))
+    sentences = max(1, NUM_ROWS // beams)
     if config.max_sentences:
         sentences = min(sentences, config.max_sentences)
-    return replace(config, max_sentences=sentences)
+    # As many batches for each worker, so that none waits for the others at the end.
+    num_workers = count_workers(device)
+    num_batches = num_workers * max(1, -(-num_sources // (num_workers * sentences)))
+    return replace(config, max_sentences=max(1, -(-num_sources // num_batches)))
