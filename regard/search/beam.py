@@ -11,7 +11,7 @@ from regard.models.interfaces import State, reorder, select_sentences, widen
 from regard.search.backtracking import Step, find_best, read_best
 from regard.search.candidates import build_candidates
 from regard.search.cuda_graphs import Steps, search_steps
-from regard.search.greedy import find_active, should_check
+from regard.search.greedy import ActiveSentences, should_check
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.settings import SearchConfig
@@ -60,6 +60,7 @@ def beam_search(
     with search_steps(scorer, max_lengths, key) as steps:
         search = _BeamSearch(steps, config, num_best=num_best, start=start, end=end)
         found, beams = [], None
+        searched = ActiveSentences(can_leave=search.can_leave and not recorder)
         sentences = torch.arange(steps.scorer.batch, device=scorer.device)
         for index in range(steps.num_steps):
             beams, step = steps.run(index, partial(search.step, index, beams))
@@ -70,7 +71,7 @@ def beam_search(
                 watch(partial(read_best, found))
             if not should_check(index, scorer.device):
                 continue
-            active = find_active(beams.is_done, can_leave=search.can_leave and not recorder)
+            active = searched.find(beams.is_done)
             if active is not None and not len(active):
                 break
             if active is not None:
