@@ -45,7 +45,7 @@ def memory():
 
 
 def decode(stack, inputs, memory, mask):
-    """Outputs of steps of search, (B, W, D) each, in which beams change places."""
+    """Outputs of steps of search, (B, W, D) each, in which beams are reordered."""
     projected, cache, outputs = stack.project_memory(memory), stack.new_cache(beams=BEAMS), []
     for states in inputs:
         cache = cache.fork(1, states.device)
