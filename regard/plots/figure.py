@@ -1,6 +1,7 @@
 """Matplotlib figures with one style and one palette, saved as SVG, PNG, PDF or HTML."""
 
 import io
+import logging
 import re
 import unicodedata
 import warnings
@@ -63,11 +64,17 @@ def style() -> Iterator[None]:
     import matplotlib
     from matplotlib import font_manager
 
+    # Some fonts have no bold characters; their regular ones are used then, which needs no message.
+    logging.getLogger("matplotlib.font_manager").addFilter(_is_not_about_weights)
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
     with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_MISSING)
         yield
+
+
+def _is_not_about_weights(record: logging.LogRecord) -> bool:
+    return "font weight" not in record.getMessage()
 
 
 @cache
