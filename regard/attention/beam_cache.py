@@ -63,6 +63,26 @@ class BeamCache:
         slots = mask[:, None].expand(-1, beams, -1)  # (B, W, K)
         return replace(self, caches=caches, beams=beams, length=0, slots=slots)
 
+    def widen(self, beams: int) -> "BeamCache":
+        """Return the caches of several equal hypotheses per sentence, from those of a single one.
+
+        They share all keys.
+
+        Args:
+            beams: Hypotheses per sentence.
+        """
+        assert self.beams == 1 and self.positions is not None
+        slots = self.slots
+        if slots is None:
+            device = self.positions.device
+            slots = torch.ones(1, 1, len(self.positions), dtype=torch.bool, device=device)
+        caches = []
+        for cache in self.caches:
+            capacity, length = cache.max_length, cache.length
+            rest = None if capacity is None else length + beams * max(0, capacity - length)
+            caches.append(replace(cache, max_length=rest))
+        return replace(self, caches=caches, beams=beams, slots=slots.expand(-1, beams, -1))
+
     def fork(self, num_tokens: int, device: torch.device, *, window: int = 0) -> "BeamCache":
         """Return the caches for a step with `num_tokens` tokens per hypothesis.
 
@@ -87,14 +107,8 @@ class BeamCache:
             # The last token of a hypothesis attends to all its slots.
             last = mask.view(len(mask), self.beams, num_tokens, -1)
             slots = last[:, :, -1]
-        return replace(
-            self,
-            caches=[cache.fork(positions) for cache in self.caches],
-            length=end,
-            mask=mask,
-            slots=slots,
-            positions=positions,
-        )
+        caches = [cache.fork(positions) for cache in self.caches]
+        return BeamCache(caches, self.beams, end, mask, slots, positions)
 
     def _mask(self, num_tokens: int, num_slots: int, device: torch.device) -> Tensor:
         """Return the mask (B, W·T, K) of a step."""

@@ -70,7 +70,16 @@ class KeyValueCache:
 
         This cache stays unchanged.
         """
-        return replace(self, positions=positions, _past=self._end)
+        # Faster than `replace`, which takes a tenth of the time between the steps of a search.
+        return KeyValueCache(
+            self.max_length,
+            positions,
+            self.num_prefix,
+            _buffer=self._buffer,
+            _first=self._first,
+            _past=self._end,
+            _end=self._end,
+        )
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write the positions of this step and return the keys and values of all positions.

@@ -4,12 +4,13 @@ import functools
 import platform
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear as torch_linear
+from torch.nn.functional import relu
 
 MIN_PRODUCTS = 1 << 21
 """Products of two numbers from which the call of oneDNN costs less than it saves."""
@@ -125,34 +126,89 @@ def _weight_gradient(gradient: Tensor, inputs: Tensor) -> Tensor:
     return multiply(inputs.t(), gradient.t()).t()
 
 
-Product: TypeAlias = Callable[[Tensor], Tensor]
-"""Linear map of inputs (..., D) to outputs (..., E) of the same dtype."""
+Activation: TypeAlias = Literal["none", "relu"]
+"""Function of the outputs of a product that is computed with it."""
+
+
+class Product(Protocol):
+    """Linear map of inputs (..., D) to outputs (..., E)."""
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map inputs to outputs of the same dtype."""
+
+    def map(self, inputs: Tensor, activation: Activation = "none") -> Tensor:
+        """Map inputs of any dtype to activated outputs in the dtype in which the product is."""
+
 
 MIN_PACKED = 1 << 20
 """Elements of a float32 weight from which oneDNN's layout saves more than its call costs."""
 
 
-def plain_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """Return torch's product, in the dtype of the weight."""
-    return lambda inputs: torch_linear(inputs, weight, bias)
+class PlainProduct:
+    """Torch's product, in the dtype of the weight."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight, self.bias = weight, bias
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map (..., D) to (..., E)."""
+        return torch_linear(inputs, self.weight, self.bias)
+
+    def map(self, inputs: Tensor, activation: Activation = "none") -> Tensor:
+        """Map (..., D) to (..., E) and activate the outputs."""
+        return _activate(self(inputs), activation)
 
 
-def fp32_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """Return the product with a float32 weight (E, D); a large one is in the layout of oneDNN."""
-    if weight.numel() < MIN_PACKED or not has_onednn():
-        return lambda inputs: linear(inputs, weight, bias)
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-    return lambda inputs: _multiply(inputs, packed, bias)
+class Fp32Product:
+    """Product with a float32 weight (E, D), in the layout of oneDNN where that is faster."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight, self.bias = weight, bias
+        self.is_large = weight.numel() >= MIN_PACKED
+        is_packed = has_onednn() and weight.dtype == torch.float32
+        if is_packed and (self.is_large or _is_mkl_slow()):
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+        else:
+            self.packed = None
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map (..., D) to (..., E)."""
+        return self.map(inputs)
+
+    def map(self, inputs: Tensor, activation: Activation = "none") -> Tensor:
+        """Map (..., D) to (..., E) and activate the outputs."""
+        if self.packed is None:
+            return _activate(linear(inputs, self.weight, self.bias), activation)
+        if not self.is_large and inputs.shape[:-1].numel() == 1:
+            # The call of oneDNN takes longer than the product of one row and a small matrix.
+            return _activate(torch_linear(inputs, self.weight, self.bias), activation)
+        return _multiply(inputs, self.packed, self.bias, activation=activation)
 
 
-def bf16_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """Return the product with a weight (E, D) and inputs in bf16, summed in float32."""
-    half_bias = None if bias is None else bias.detach().bfloat16()
-    half = weight.detach().bfloat16()
-    if not has_onednn():
-        return lambda inputs: torch_linear(inputs.bfloat16(), half, half_bias).float()
-    packed = torch.ops.mkldnn._reorder_linear_weight(half)
-    return lambda inputs: _multiply(inputs.bfloat16(), packed, half_bias).float()
+class Bf16Product:
+    """Product with a weight (E, D) and inputs in bf16, summed in float32."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.bias = None if bias is None else bias.detach().bfloat16()
+        self.weight = weight.detach().bfloat16()
+        self.is_packed = has_onednn()
+        if self.is_packed:
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map (..., D) to (..., E) in float32."""
+        return self.map(inputs).float()
+
+    def map(self, inputs: Tensor, activation: Activation = "none") -> Tensor:
+        """Map (..., D) to (..., E) in bf16 and activate the outputs."""
+        inputs = inputs.bfloat16()
+        if self.is_packed:
+            return _multiply(inputs, self.weight, self.bias, activation=activation)
+        return _activate(torch_linear(inputs, self.weight, self.bias), activation)
+
+
+def _activate(outputs: Tensor, activation: Activation) -> Tensor:
+    return relu(outputs) if activation == "relu" else outputs
 
 
 ZERO_POINT = 128
@@ -199,20 +255,26 @@ class Int8Product:
             outputs.add_(self.bias)
         return outputs.view(*inputs.shape[:-1], -1)
 
+    def map(self, inputs: Tensor, activation: Activation = "none") -> Tensor:
+        """Map (..., D) to (..., E) and activate the outputs."""
+        return _activate(self(inputs), activation)
+
 
 def _scales(rows: Tensor) -> Tensor:
     """Return the scale (N, 1) of each row (N, D), at which its largest value is 127."""
     return rows.abs().amax(1, keepdim=True).clamp_(min=1e-8) / 127
 
 
-def _multiply(inputs: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
-    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, packed, bias, "none", [], "")
+def _multiply(
+    inputs: Tensor, packed: Tensor, bias: Tensor | None, *, activation: Activation
+) -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, packed, bias, activation, [], "")
     return outputs
 
 
 PRODUCTS: dict[str, Callable[[Tensor, Tensor | None], Product]] = {
-    "fp32": fp32_product,
-    "bf16": bf16_product,
+    "fp32": Fp32Product,
+    "bf16": Bf16Product,
     "int8": Int8Product,
 }
 """Products by precision."""

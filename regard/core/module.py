@@ -63,21 +63,21 @@ class PackedLinear(Module):
         self.in_features, self.out_features = layer.in_features, layer.out_features
         self.weight, self.bias = layer.weight, layer.bias
         self._build = build
-        self._product = build(layer.weight, layer.bias)
+        self.product = build(layer.weight, layer.bias)
         self._joint: dict[int, Product] = {}
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., D) to (..., E)."""
-        return self._product(input)
+        return self.product(input)
 
-    def apply_jointly(self, layers: "Sequence[PackedLinear]", inputs: Tensor) -> Tensor:
-        """Apply this layer and the others of `layers` by one product; return (..., sum of E)."""
+    def join(self, layers: "Sequence[PackedLinear]") -> Product:
+        """Return the product of this layer and the others of `layers`, to (..., sum of E)."""
         product = self._joint.get(len(layers))
         if product is None:
             weight = torch.cat([layer.weight for layer in layers])
             bias = None if self.bias is None else torch.cat([layer.bias for layer in layers])
             product = self._joint[len(layers)] = self._build(weight, bias)
-        return product(inputs)
+        return product
 
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def apply_jointly(
     """
     first = layers[0]
     if isinstance(first, PackedLinear):
-        outputs = first.apply_jointly(cast("Sequence[PackedLinear]", layers), inputs)
+        outputs = first.join(cast("Sequence[PackedLinear]", layers))(inputs)
     elif inputs.shape[:-1].numel() < MIN_JOINT_ROWS:
         return tuple(layer(inputs) for layer in layers)
     else:

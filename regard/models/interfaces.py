@@ -173,6 +173,17 @@ def reorder(state: State, rows: Tensor) -> State:
     return State(state.per_source, map_tensors(state.per_hypothesis, select))
 
 
+def widen(state: State, beams: int) -> State:
+    """Return the state of several equal hypotheses per sentence, from that of a single one."""
+
+    def repeat(part: Tensor | BeamCache) -> Tensor | BeamCache:
+        if isinstance(part, BeamCache):
+            return part.widen(beams)
+        return part.repeat_interleave(beams, dim=0)
+
+    return State(state.per_source, map_tensors(state.per_hypothesis, repeat))
+
+
 def select_sentences(state: State, sentences: Tensor, *, beams: int) -> State:
     """Return the state of some sentences, (B,), each with its `beams` hypotheses."""
     first = sentences[:, None] * beams

@@ -10,11 +10,13 @@ from torch import nn
 from regard.attention.positions import Positions
 from regard.attention.scores import AdditiveScore
 from regard.core.errors import ConfigError
-from regard.core.linear import PRODUCTS, plain_product
+from regard.core.linear import PRODUCTS, PlainProduct
 from regard.core.module import Linear, PackedLinear
 from regard.models.fused import fuse
-from regard.models.packed import PackedAdditiveScore, PackedRecurrence
+from regard.models.packed.blocks import PackedStack
+from regard.models.packed.recurrent import PackedAdditiveScore, PackedRecurrence
 from regard.models.recurrent import Recurrence
+from regard.models.transformer import TransformerStack
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -38,13 +40,14 @@ def pack(model: M, precision: SearchPrecision) -> M:
     packed = copy.deepcopy(model, shared).eval()
     is_cpu = next(model.parameters()).device.type == "cpu"
     if not is_cpu:
-        product = plain_product
+        product = PlainProduct
         packed = _convert(packed, precision)
         fuse(packed)
     _replace(packed, Linear, lambda layer: PackedLinear(layer, product))
     if is_cpu:
         _replace(packed, AdditiveScore, PackedAdditiveScore)
         _replace(packed, Recurrence, lambda layers: PackedRecurrence(layers, product))
+        _replace(packed, TransformerStack, PackedStack)
     parameter = next(packed.parameters())
     for module in packed.modules():
         if isinstance(module, Positions):

@@ -66,6 +66,8 @@ def style() -> Iterator[None]:
     import matplotlib
     from matplotlib import font_manager
 
+    # Some fonts have no bold characters; their regular ones are used then, which needs no message.
+    logging.getLogger("matplotlib.font_manager").addFilter(_is_not_about_weights)
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
     # Some fonts have no bold weight; matplotlib takes another and warns.
@@ -79,6 +81,10 @@ def style() -> Iterator[None]:
                 yield
     finally:
         log.setLevel(level)
+
+
+def _is_not_about_weights(record: logging.LogRecord) -> bool:
+    return "font weight" not in record.getMessage()
 
 
 @cache

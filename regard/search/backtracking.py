@@ -71,7 +71,7 @@ class Step:
             tokens=tokens,
             parents=indices // vocab,
             is_end=is_end,
-            is_finished=finished.isfinite(),
+            is_finished=finished > -torch.inf,
             finished=finished,
             kept=candidates.keep(is_end),
         )

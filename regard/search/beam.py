@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.models.interfaces import State, reorder, select_sentences
+from regard.models.interfaces import State, reorder, select_sentences, widen
 from regard.search.backtracking import Step, find_best, read_best
 from regard.search.candidates import build_candidates
 from regard.search.cuda_graphs import Steps, search_steps
-from regard.search.greedy import find_active, should_check
+from regard.search.greedy import ActiveSentences, should_check
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
 from regard.search.settings import SearchConfig
@@ -60,6 +60,7 @@ def beam_search(
     with search_steps(scorer, max_lengths, key) as steps:
         search = _BeamSearch(steps, config, num_best=num_best, start=start, end=end)
         found, beams = [], None
+        searched = ActiveSentences(can_leave=search.can_leave and not recorder)
         sentences = torch.arange(steps.scorer.batch, device=scorer.device)
         for index in range(steps.num_steps):
             beams, step = steps.run(index, partial(search.step, index, beams))
@@ -70,7 +71,7 @@ def beam_search(
                 watch(partial(read_best, found))
             if not should_check(index, scorer.device):
                 continue
-            active = find_active(beams.is_done, can_leave=search.can_leave and not recorder)
+            active = searched.find(beams.is_done)
             if active is not None and not len(active):
                 break
             if active is not None:
@@ -84,7 +85,7 @@ class _Beams:
     """The beams of each sentence between two steps."""
 
     state: State
-    tokens: Tensor  # (B·W,) the last token of each beam
+    tokens: Tensor  # (B·W,) the last token of each beam; (B,) if all beams of a sentence are equal
     totals: Tensor  # (B, W) log-probability of each beam; -inf = no hypothesis
     limits: Tensor  # (B,) maximum number of tokens of each sentence
     stopping: Stopping
@@ -132,6 +133,9 @@ class _BeamSearch:
         """
         beams = beams or self._begin()
         log_probs, state = self._scorer.step(beams.tokens, beams.state)
+        if len(beams.tokens) < beams.totals.numel():
+            log_probs = log_probs.repeat_interleave(self._config.beams, dim=0)
+            state = widen(state, self._config.beams)
         is_last = beams.limits <= index + 1
         step = Step.choose(
             beams.totals, log_probs, candidates=self._candidates, is_last=is_last, end=self._end
@@ -154,9 +158,11 @@ class _BeamSearch:
         # Equal beams would give equal results.
         totals = torch.full((len(limits), config.beams), -torch.inf, device=limits.device)
         totals[:, :: config.beams // config.groups] = 0.0
+        # All beams begin with the same token, which one hypothesis per sentence processes.
+        width = 1 if self.can_leave else config.beams
         return _Beams(
-            state=self._scorer.start(config.beams, self._capacity),
-            tokens=torch.full((totals.numel(),), self._start, device=limits.device),
+            state=self._scorer.start(width, self._capacity),
+            tokens=torch.full((width * len(limits),), self._start, device=limits.device),
             totals=totals,
             limits=limits,
             stopping=Stopping.start(config, limits, num_best=self._num_best),

@@ -12,13 +12,15 @@ from regard.models.interfaces import State, select_sentences
 from regard.search.cuda_graphs import Steps, search_steps
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer, can_drop_sentences
+from regard.search.top_k import most_likely
 from regard.search.watching import current_watch
 
 CHECK_EVERY = 4
 """Steps between checks on a GPU whether all sentences are done, since each check synchronises."""
 
-MIN_DONE_SHARE = 0.25
-"""Share of the sentences that must be done before they leave the batch, which copies the others."""
+MAX_WASTED = 0.25
+"""Share of the rows computed for sentences that are done, summed over steps, from which they leave
+the batch, which copies the others."""
 
 Choose: TypeAlias = Callable[[Tensor, int, Tensor], tuple[Tensor, Tensor]]
 """Log-probabilities (N, V), step index and the hypothesis of each row (N,) → log-probabilities and
@@ -69,6 +71,7 @@ def generate(
             return replace(rows, state=state, tokens=tokens, values=values, is_done=is_done)
 
         rows, found, watch = None, [], current_watch()
+        sentences = ActiveSentences(can_leave=can_leave)
         for index in range(steps.num_steps):
             rows = steps.run(index, partial(step, index, rows))
             found.append((rows.numbers, rows.tokens, rows.values))
@@ -76,7 +79,7 @@ def generate(
                 watch(partial(_read_first, found, end))
             if not should_check(index, scorer.device):
                 continue
-            active = find_active(rows.is_done.view(-1, width).all(1), can_leave=can_leave)
+            active = sentences.find(rows.is_done.view(-1, width).all(1))
             if active is not None and not len(active):
                 break
             if active is not None:
@@ -130,20 +133,33 @@ def _begin(steps: Steps, *, start: int, width: int) -> _Rows:
     )
 
 
-def find_active(is_done: Tensor, *, can_leave: bool) -> Tensor | None:
-    """Return the sentences to continue with, none if all are done; None = no change.
-
-    Sentences that are done leave the batch when they are many.
+class ActiveSentences:
+    """Finds the sentences that are still searched.
 
     Args:
-        is_done: (B,) whether the search of a sentence has ended.
         can_leave: Whether search can go on with a part of the sentences.
     """
-    num_done = int(is_done.sum())
-    is_worthwhile = can_leave and num_done >= MIN_DONE_SHARE * len(is_done)
-    if not num_done or not (is_worthwhile or num_done == len(is_done)):
-        return None
-    return (~is_done).nonzero().squeeze(1)
+
+    def __init__(self, *, can_leave: bool) -> None:
+        self._can_leave = can_leave
+        self._wasted = 0.0
+
+    def find(self, is_done: Tensor) -> Tensor | None:
+        """Return the sentences to continue with, none if all are done; None = no change.
+
+        Sentences that are done leave the batch when they have cost more than the copies of the
+        others will.
+
+        Args:
+            is_done: (B,) whether the search of a sentence has ended.
+        """
+        num_done = int(is_done.sum())
+        self._wasted += num_done / len(is_done)
+        is_worthwhile = self._can_leave and self._wasted >= MAX_WASTED
+        if not num_done or not (is_worthwhile or num_done == len(is_done)):
+            return None
+        self._wasted = 0.0
+        return (~is_done).nonzero().squeeze(1)
 
 
 def should_check(step: int, device: torch.device) -> bool:
@@ -152,8 +168,7 @@ def should_check(step: int, device: torch.device) -> bool:
 
 
 def _choose_likeliest(log_probs: Tensor, step: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-    values, tokens = log_probs.max(-1)  # (N,)
-    return values, tokens
+    return most_likely(log_probs)
 
 
 def _collect(

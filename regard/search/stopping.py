@@ -59,7 +59,7 @@ class Stopping:
         """
         scale = length_scale(float(length), self.config)
         by_group = self._group(finished)
-        num_ended = self.num_ended + by_group.isfinite().sum(2)
+        num_ended = self.num_ended + (by_group > -torch.inf).sum(2)
         width = self.config.beams // self.config.groups
         is_full = _all(num_ended >= width)
         state = replace(self, num_ended=num_ended)

@@ -46,6 +46,23 @@ def top_continuations(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor
     return best, indices.gather(1, chosen)
 
 
+def most_likely(log_probs: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the largest log-probability of each row (N, V) and its first token, (N,) each.
+
+    On a CPU, torch finds maxima with their indices at a tenth of the speed of maxima alone, so a
+    large vocabulary is searched in two steps: the maxima of blocks, then one block per row.
+    """
+    vocab = log_probs.shape[1]
+    if log_probs.device.type != "cpu" or vocab < MIN_BLOCKS * BLOCK:
+        values, tokens = log_probs.max(-1)
+        return values, tokens
+    values, blocks = _block_maxima(log_probs).max(-1)  # (N,)
+    candidates = blocks[:, None] * BLOCK + torch.arange(BLOCK)
+    # The last block may be shorter; its last token is then repeated at the end.
+    found = log_probs.gather(1, candidates.clamp_(max=vocab - 1)).max(-1).indices
+    return values, candidates.gather(1, found[:, None])[:, 0]
+
+
 def _block_maxima(log_probs: Tensor) -> Tensor:
     """Return the maximum of each block of tokens: (N, V) → (N, V / 64), rounded up."""
     vocab = log_probs.shape[1]

@@ -104,6 +104,32 @@ def test_constraints_do_not_change_log_probabilities(model, sentences, method):
     assert_log_probs_of_forced_decoding(model, sentences, hypotheses)
 
 
+class FixedScorer(ModelScorer):
+    """Scorer whose searches begin with all hypotheses, and keep sentences that are done."""
+
+    has_whole_state = False
+
+
+def test_search_equals_one_that_keeps_all_rows(model, sentences, method, ngram):
+    found = []
+    for kind in (ModelScorer, FixedScorer):
+        memory = model.encode(sentences.source, sentences.mask)
+        found.append(
+            search(
+                kind(model, memory, banned=(PAD, START)),
+                start=START,
+                end=END,
+                max_lengths=torch.tensor(MAX_LENGTHS),
+                config=SearchConfig(**method[0], no_repeat_ngram=2 * ngram),
+                num_best=method[1],
+            )
+        )
+    for ours, theirs in zip(*found, strict=True):
+        assert [one.tokens for one in ours] == [one.tokens for one in theirs]
+        log_probs = [pytest.approx(one.log_prob, abs=1e-6) for one in theirs]
+        assert [one.log_prob for one in ours] == log_probs
+
+
 def test_batched_equals_alone(model, sentences, method):
     rules = {"no_repeat_ngram": 2, "min_length": 3, "repetition_penalty": 1.3}
     sample_keys = [11, 5, 8]

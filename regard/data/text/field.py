@@ -110,15 +110,19 @@ class TextField:
         """Write the vocabulary into a run folder, under the name of the field."""
         self.tokenizer.save(folder / tokenizer_file(name))
 
-    def warn_of_unknown(self, texts: Sequence[Text], what: str) -> None:
+    def warn_of_unknown(self, texts: Sequence[Text], what: str) -> list[list[int]]:
         """Log the number of texts with unknown tokens, and the first of these tokens.
 
         Args:
             texts: Texts as for `read_all`.
             what: Name of the texts in the message, in the plural.
+
+        Returns:
+            The token ids of the texts.
         """
         unk = self.tokenizer.unk
-        rows = [row for row, ids in enumerate(self.read_all(texts)) if unk in ids]
+        encoded = self.read_all(texts)
+        rows = [row for row, ids in enumerate(encoded) if unk in ids]
         if rows:
             example = next(
                 word for part in texts_of(texts[rows[0]]) for word in self.tokenizer.unknown(part)
@@ -127,6 +131,7 @@ class TextField:
                 f"{len(rows):,} of {len(texts):,} {what} contain tokens that are not in the "
                 f"vocabulary (first: '{example}', in number {rows[0] + 1:,})."
             )
+        return encoded
 
     def write(self, ids: Iterable[int]) -> str:
         """Decode token ids as text, up to the first end token."""

@@ -196,6 +196,9 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of many texts, much faster than one by one."""
+        if len(texts) == 1:
+            # For a single one, the threads of the tokeniser take longer to wake than to encode.
+            return [self.encode(texts[0])]
         encode = self._encode_by_words if self._encodes_words else self._encode_all
         chunks = [texts[start : start + CHUNK] for start in range(0, len(texts), CHUNK)]
         return [

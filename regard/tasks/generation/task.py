@@ -381,7 +381,6 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             return
         if not self.reads_text:
             sources = [texts_of(source)[0] for source in sources]
-        field.warn_of_unknown(sources, "sources")
+        ids = field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
-            ids = field.read_all(sources)
             self._has_warned = warn_if_long(ids, self.recipe.data.batch.max_length, LONG_SOURCES)

@@ -60,6 +60,26 @@ def test_hypotheses_attend_as_if_each_had_its_own_keys(prefix, max_length):
     assert cache.length == 8
 
 
+@pytest.mark.parametrize("prefix", [0, 3])
+@pytest.mark.parametrize("max_length", [None, 5])
+def test_widened_hypotheses_share_the_first_keys(prefix, max_length):
+    torch.manual_seed(0)
+    cache = BeamCache.allocate(1, max_length=None if max_length is None else prefix + max_length)
+    past = torch.randn(BATCH, HEADS, prefix + 1, DIM)
+    if prefix:
+        cache = cache.fork(prefix, CPU)
+        cache.caches[0].append(past[:, :, :prefix], past[:, :, :prefix])
+        cache = cache.with_prefix(torch.ones(BATCH, prefix, dtype=torch.bool), beams=1)
+    cache = cache.fork(1, CPU)
+    cache.caches[0].append(past[:, :, prefix:], past[:, :, prefix:])
+    cache, reference = cache.widen(BEAMS), Reference(past)
+    for rows in ([0, 0, 1, 5, 4, 4], [2, 1, 0, 3, 3, 5], [0, 1, 2, 3, 4, 5]):
+        ours, theirs, cache = step(cache, reference, num_tokens=1)
+        torch.testing.assert_close(ours, theirs)
+        cache = cache.reorder(torch.tensor(rows))
+        reference.reorder(torch.tensor(rows))
+
+
 def test_reordering_copies_no_keys():
     cache = BeamCache.allocate(1, beams=BEAMS, max_length=4)
     with torch.no_grad():

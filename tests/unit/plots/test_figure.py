@@ -1,3 +1,4 @@
+import logging
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
@@ -63,3 +64,13 @@ def test_svg_file_contains_the_plot(tmp_path):
 def test_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in .png, .svg, .pdf or .html, .*bars.bmp'"):
         save(tmp_path / "bars.bmp", bars({"a": 1.0}))
+
+
+def test_missing_bold_font_is_no_message(caplog):
+    with style():
+        logger = logging.getLogger("matplotlib.font_manager")
+        logger.warning("findfont: Failed to find font weight bold for %s, now using 400.", "One")
+        logger.warning("findfont: Font family %s not found.", "Other")
+    assert [record.getMessage() for record in caplog.records] == [
+        "findfont: Font family Other not found."
+    ]

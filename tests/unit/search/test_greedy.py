@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.search.greedy import greedy, should_check
+from regard.search.greedy import ActiveSentences, greedy, should_check
 
 START, END = 9, 3
 
@@ -57,3 +57,15 @@ def test_cpu_checks_every_step_and_gpu_every_fourth_step():
     assert all(should_check(step, torch.device("cpu")) for step in steps)
     checks = [step for step in steps if should_check(step, torch.device("cuda"))]
     assert checks == [3, 7]
+
+
+def test_sentences_leave_when_they_have_wasted_enough():
+    is_done = torch.tensor([True] + [False] * 9)
+    sentences = ActiveSentences(can_leave=True)
+    assert [sentences.find(is_done) is None for _ in range(2)] == [True, True]
+    assert sentences.find(is_done).tolist() == list(range(1, 10))
+    assert sentences.find(is_done) is None
+    # Without leaving, search ends with the last sentence only.
+    staying = ActiveSentences(can_leave=False)
+    assert all(staying.find(is_done) is None for _ in range(100))
+    assert staying.find(torch.ones(10, dtype=torch.bool)).tolist() == []

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.search.top_k import BLOCK, MIN_BLOCKS, top_continuations
+from regard.search.top_k import BLOCK, MIN_BLOCKS, most_likely, top_continuations
 
 LARGE = MIN_BLOCKS * BLOCK * 2
 
@@ -36,3 +36,14 @@ def test_beams_without_a_hypothesis_are_never_selected():
     values, indices = top_continuations(totals, log_probs, 4)
     assert values.isfinite().all()
     assert (indices < LARGE).all()
+
+
+@pytest.mark.parametrize("vocab", [3, LARGE, LARGE + 1, LARGE + BLOCK - 1])
+def test_most_likely_token_is_the_first_of_the_largest(vocab):
+    generator = torch.Generator().manual_seed(vocab)
+    log_probs = torch.randn(40, vocab, generator=generator)
+    log_probs[20:] = log_probs[20:].clamp(max=0.5)  # many equal ones
+    log_probs[30, :-1] = -torch.inf
+    values, tokens = most_likely(log_probs)
+    assert torch.equal(values, log_probs.amax(-1))
+    assert tokens.tolist() == [row.index(max(row)) for row in log_probs.tolist()]

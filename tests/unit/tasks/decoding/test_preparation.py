@@ -189,6 +189,8 @@ def test_batches_are_bounded_by_rows_and_shared_by_threads(threads):
     threads(4)
     assert search_batches(config, num_sources=10, beams=5, device=device).max_sentences == 3
     assert search_batches(config, num_sources=9, beams=1000, device=device).max_sentences == 1
+    # Five batches of at most 64 sentences would leave three of four workers waiting for one.
+    assert search_batches(config, num_sources=320, beams=5, device=device).max_sentences == 40
     small = replace(config, max_sentences=2)
     assert search_batches(small, num_sources=10_000, beams=1, device=device).max_sentences == 2
     assert search_batches(config, num_sources=9, beams=5, device=torch.device("cuda")) is config

@@ -1,0 +1,1 @@
+"""Parts of models for inference on a CPU, with packed weights."""

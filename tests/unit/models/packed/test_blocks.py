@@ -1,0 +1,115 @@
+import dataclasses
+
+import pytest
+import torch
+
+from regard.attention.positions import POSITIONS
+from regard.attention.recording import record
+from regard.models.packed.blocks import PackedStack
+from regard.models.packing import pack
+from regard.models.transformer import TransformerConfig, build_positions, build_stack
+
+DIM, BEAMS, STEPS = 16, 3, 4
+CONFIG = TransformerConfig(dim=DIM, num_heads=4, feed_forward_dim=24, num_layers=2)
+VARIANTS = {
+    "post-norm": {},
+    "pre-norm": {"is_norm_first": True},
+    "gelu": {"feed_forward": "gelu"},
+    "gated-rms": {"feed_forward": "gated", "norm": "rms"},
+    "grouped": {"num_key_heads": 2},
+    "batch-norm": {"norm": "batch"},
+    **{name: {"positions": name} for name in POSITIONS},
+}
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture(params=VARIANTS)
+def stack(request):
+    config = dataclasses.replace(CONFIG, **VARIANTS[request.param])
+    positions = build_positions(config, is_causal=True)
+    built = build_stack(config, positions, memory_dim=DIM).eval()
+    for name, parameter in built.named_parameters():
+        if "norm" in name or "bias" in name:
+            torch.nn.init.normal_(parameter)
+    return torch.nn.Sequential(built)
+
+
+@pytest.fixture
+def memory():
+    mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
+    return torch.randn(2, 5, DIM), mask
+
+
+def decode(stack, inputs, memory, mask):
+    """Outputs of steps of search, (B, W, D) each, in which beams are reordered."""
+    projected, cache, outputs = stack.project_memory(memory), stack.new_cache(beams=BEAMS), []
+    for states in inputs:
+        cache = cache.fork(1, states.device)
+        outputs.append(
+            stack(
+                states,
+                mask=cache.mask,
+                is_causal=cache.mask is None,
+                caches=cache.caches,
+                memory=projected,
+                memory_mask=mask,
+            )
+        )
+        cache = cache.reorder(torch.tensor([0, 0, 2, 4, 3, 3]))
+    return torch.stack(outputs)
+
+
+@torch.no_grad()
+def test_steps_of_a_packed_stack_are_those_of_the_stack(stack, memory):
+    packed = pack(stack, "fp32")[0]
+    assert type(packed) is PackedStack
+    inputs = torch.randn(STEPS, 2, BEAMS, DIM)
+    torch.testing.assert_close(
+        decode(packed, inputs, *memory), decode(stack[0], inputs, *memory), atol=1e-5, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("has_mask", [False, True])
+@torch.no_grad()
+def test_packed_pass_over_positions_is_that_of_the_stack(stack, memory, is_causal, has_mask):
+    packed = pack(stack, "fp32")[0]
+    states, mask = memory
+    options = {"mask": mask[:, None]} if has_mask else {}
+    options |= {"is_causal": is_causal, "memory": states, "memory_mask": mask}
+    expected = stack[0](states, **options)
+    torch.testing.assert_close(packed(states, **options), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("precision", "bound"), [("bf16", 0.1), ("int8", 0.2)])
+@torch.no_grad()
+def test_packed_stack_in_other_precisions_is_close(stack, memory, precision, bound):
+    packed = pack(stack, precision)[0]
+    inputs = torch.randn(STEPS, 2, BEAMS, DIM)
+    found, expected = (decode(one, inputs, *memory) for one in (packed, stack[0]))
+    assert found.dtype == torch.float32
+    assert (found - expected).abs().mean() < bound * expected.std()
+
+
+@torch.no_grad()
+def test_packed_stack_records_weights(stack, memory):
+    packed = pack(stack, "fp32")[0]
+    states, mask = memory
+    with record(packed) as maps:
+        packed(states, memory=states, memory_mask=mask)
+    weights = maps.stack()
+    assert weights.shape == (2, 2, 4, 5, 5)
+    assert not weights[1, ..., 3:].any()
+
+
+@torch.no_grad()
+def test_packed_stack_shares_parameters(stack):
+    packed = pack(stack, "bf16")
+    assert list(packed.state_dict()) == list(stack.state_dict())
+    assert all(
+        one is other for one, other in zip(packed.parameters(), stack.parameters(), strict=True)
+    )
