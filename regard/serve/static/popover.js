@@ -22,6 +22,7 @@ export function createPopover() {
     node.hidden = false;
     arrange();
     content.querySelector("button:not(:disabled), input")?.focus({ preventScroll: true });
+    node.scrollIntoView({ block: "nearest" });
     document.addEventListener("keydown", onKey);
     setTimeout(() => document.addEventListener("pointerdown", onPointer));
   }
