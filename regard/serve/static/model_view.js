@@ -17,6 +17,8 @@ const TYPING = 350;
 /** Milliseconds between two tokens that appear, and those for all that wait. */
 const PAUSE = 45;
 const MAX_PAUSE = 700;
+/** Number of steps of a search that may wait to be shown; of more, the first are left out. */
+const MAX_WAITING = 20;
 /** Numbers of beams to choose from. */
 const BEAMS = ["1", "2", "3", "4", "5", "8"];
 
@@ -182,6 +184,7 @@ export function createView(models) {
     let isOver = false;
     const showing = (async () => {
       while (!signal.aborted && (!isOver || waiting.length)) {
+        waiting.splice(0, waiting.length - MAX_WAITING);
         const next = waiting.shift();
         if (next) showPartial(next);
         const pause = isCalm() || document.hidden ? 0 : Math.min(PAUSE, MAX_PAUSE / (waiting.length + 1));
