@@ -117,6 +117,16 @@ def test_the_theme_is_kept(page, server):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
 
 
+def test_maps_have_the_colours_of_the_theme(opening):
+    page = opening(model="second", source="a b c")
+    images = [page.locator(one).first for one in (".heatmap image", ".tile img")]
+    before = [one.get_attribute(name) for one, name in zip(images, ("href", "src"), strict=True)]
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(200)
+    after = [one.get_attribute(name) for one, name in zip(images, ("href", "src"), strict=True)]
+    assert all(old != new for old, new in zip(before, after, strict=True))
+
+
 RTL = ["▁هذا", "▁كتاب", "▁جديد", "<eos>"]
 EMOJI = ["▁👩‍👩‍👧", "▁🇩🇪", "▁नमस्ते", "▁สวัสดี", "<eos>"]
 

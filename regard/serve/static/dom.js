@@ -70,6 +70,15 @@ export function step(key, index, length, { previous = "ArrowLeft", next = "Arrow
   return moved === undefined ? undefined : Math.min(Math.max(moved, 0), length - 1);
 }
 
+/** Call a function when the colours of the page change, as long as an element is part of it. */
+export function onThemeChange(node, call) {
+  const change = () => {
+    if (node.isConnected) call();
+    else document.removeEventListener("themechange", change);
+  };
+  document.addEventListener("themechange", change);
+}
+
 /** Whether the user prefers no animations. */
 export const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

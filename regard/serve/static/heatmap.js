@@ -1,6 +1,6 @@
 /** Heat maps: rows are tokens of the prediction, columns are inputs. */
 
-import { announce, element, percent, replace, svg } from "./dom.js";
+import { announce, element, onThemeChange, percent, replace, svg } from "./dom.js";
 import { shownToken, spokenToken } from "./tokens.js";
 
 /** Bounds of the size of a cell, and of the width of labels, in pixels. */
@@ -174,6 +174,7 @@ export function createHeatmap({ onCell, onHover } = {}) {
   }
 
   new ResizeObserver(() => draw()).observe(node);
+  onThemeChange(node, draw);
   return { node, update, show, image: () => frame.firstChild };
 }
 
@@ -220,10 +221,7 @@ export function paint({ weights, source, target, scale, isSigned }) {
 /** Return the colours of maps in the current theme as [red, green, blue]. */
 function colors() {
   const style = getComputedStyle(document.documentElement);
-  const read = (name) => {
-    const hex = style.getPropertyValue(name).trim().slice(1);
-    return [0, 2, 4].map((start) => parseInt(hex.slice(start, start + 2), 16));
-  };
+  const read = (name) => style.getPropertyValue(name).match(/[\d.]+/g).slice(0, 3).map(Number);
   return { none: read("--map-none"), positive: read("--map-positive"), negative: read("--map-negative") };
 }
 

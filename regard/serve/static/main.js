@@ -39,6 +39,7 @@ function showTheme() {
   const control = document.getElementById("theme");
   replace(control, THEMES[theme]);
   control.setAttribute("aria-label", `Colours: ${THEMES[theme].slice(2)}`);
+  document.dispatchEvent(new Event("themechange"));
 }
 
 function switchTheme() {
@@ -61,6 +62,7 @@ function viewLink([key, label]) {
 async function start() {
   showTheme();
   document.getElementById("theme").addEventListener("click", switchTheme);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
   const line = errorLine();
   try {
     models = (await get("/v1/models")).data;

@@ -1,6 +1,6 @@
 /** Maps of a prediction: lines, heat map, and all layers and heads, for attention or attributions. */
 
-import { button, element, replace, select } from "./dom.js";
+import { button, element, onThemeChange, replace, select } from "./dom.js";
 import { attentionMap, attentionSize, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
 import { createHeatmap, paint } from "./heatmap.js";
@@ -188,6 +188,7 @@ export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError
     return button(image, toggle, { class: "tile", "aria-pressed": String(isChosen), "aria-label": label, title: label });
   }
 
+  onThemeChange(node, () => shown && showHeads());
   return { node, reset, clear, showPartial, show, canEdit, highlight: lines.highlight, map: () => map, chosen };
 }
 
