@@ -67,7 +67,8 @@ def predict(folder: Path, words: list[str], size: tuple[int, int]) -> Round:
     out, (num_processes, threads) = folder / "predictions", size
     options = ("--device", "cpu", "--threads", str(threads), "--out", str(out), "--quiet")
     started = time.perf_counter()
-    subprocess.run(command(num_processes, "predict", run, file, *rest, *options), check=True)
+    started_words = command(num_processes, "predict", run, file, *rest, *options)
+    subprocess.run(started_words, check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - started
     return out.read_bytes().count(b"\n") / seconds, sha256(out.read_bytes()).hexdigest()
 
