@@ -1,9 +1,8 @@
 """Dynamic batching: one thread per run computes what is waiting, up to the size of a batch.
 
 The sources of several requests are computed together, and each request gets its own results, which
-do not depend on the other sources. A request waits for the batch in progress. An idle run waits
-`WINDOW` seconds for other requests; a busy one waits at most `SHARE` of the time of the batch
-before, for the next requests of the clients that have just been answered.
+do not depend on the other sources. A request waits for the batch in progress, never for more
+requests to arrive, except for `WINDOW` seconds if the run is idle.
 """
 
 import asyncio
@@ -21,14 +20,6 @@ from regard.serve.errors import RequestError, busy
 
 WINDOW = 0.002
 """Seconds for which an idle run waits for other requests."""
-
-SHARE = 0.25
-"""Time for which a busy run waits for a full batch, as a share of the time of the batch before.
-Clients send their next request when they have their reply. Without the wait, small and large
-batches would take turns, and a small one takes almost as long."""
-
-MAX_WAIT = 0.1
-"""Maximum seconds for which a busy run waits for a full batch."""
 
 THREAD_NAME = "regard-serve"
 """Beginning of the names of the threads."""
@@ -74,15 +65,6 @@ Batch = list[tuple[Job, int]]
 """Items as their jobs and indices."""
 
 
-@dataclass(frozen=True)
-class _Last:
-    """The batch that a run has just computed; the default is none."""
-
-    key: Hashable = None
-    size: int = 0
-    seconds: float = 0.0
-
-
 class Batcher:
     """Queue of a run and the thread that computes its batches.
 
@@ -115,7 +97,6 @@ class Batcher:
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self._rate = 0.0
-        self._last = _Last()
         self.num_waiting = 0
         """Number of sources that wait for a batch."""
 
@@ -189,7 +170,6 @@ class Batcher:
             self._compute(batch)
             seconds = time.perf_counter() - started
             rate = len(batch) / max(seconds, 1e-6)
-            self._last = _Last(batch[0][0].key, len(batch), seconds)
             self._rate = 0.8 * self._rate + 0.2 * rate if self._rate else rate
             self._report(len(batch), seconds)
 
@@ -201,7 +181,6 @@ class Batcher:
         """
         with self._changed:
             self._refuse_late()
-            self._wait_for_clients()
             while not self._jobs:  # all may have been cancelled during the window
                 if self._is_closing:
                     return []
@@ -218,23 +197,6 @@ class Batcher:
             self._jobs = deque(job for job in self._jobs if job.is_waiting)
             self.num_waiting -= len(batch)
             return batch
-
-    def _wait_for_clients(self) -> None:
-        """Wait for as many sources as were waiting or computed at the end of the last batch.
-
-        There is no wait for requests that cannot be part of one batch, such as explanations.
-        """
-        last, expected = self._last, min(self._max_batch, self.num_waiting + self._last.size)
-        self._last = _Last()
-        end = time.perf_counter() + min(MAX_WAIT, SHARE * last.seconds)
-        self._wait(lambda: bool(self._jobs), end)
-        if self._jobs and self._jobs[0].key == last.key:
-            self._wait(lambda: self.num_waiting >= expected, end)
-
-    def _wait(self, is_done: Callable[[], bool], end: float) -> None:
-        """Wait until a condition holds, a time is over or the run closes."""
-        seconds = max(0.0, end - time.perf_counter())
-        self._changed.wait_for(lambda: is_done() or self._is_closing, seconds)
 
     def _refuse_late(self) -> None:
         """Refuse the jobs that have waited too long, since batches took longer than expected."""
