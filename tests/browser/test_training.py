@@ -137,6 +137,7 @@ def test_status_of_each_run(page, server):
     }  # fmt: skip
 
 
+@pytest.mark.quick
 def test_a_running_training_is_followed(page, running):
     folder, server = running
     show(page, server, view="training")
