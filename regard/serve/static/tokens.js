@@ -1,19 +1,22 @@
 /** Tokens for display: words and their parts, direction of scripts, colours by probability. */
 
+/** Token that ends a sequence. */
+export const END = "<eos>";
+
 const WORD = "▁";
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const LETTER = /\p{L}/u;
 
 /** Return the text of a token without the marker of a word's beginning. */
 export function shownToken(token) {
-  if (token === "<eos>") return "⏎";
+  if (token === END) return "⏎";
   return (token.startsWith(WORD) ? token.slice(WORD.length) : token) || "␣";
 }
 
 /** Return whether each token begins a word; without markers, each token is a word. */
 export function wordStarts(tokens) {
   const isMarked = tokens.some((token) => token.startsWith(WORD));
-  return tokens.map((token, index) => !isMarked || index === 0 || token.startsWith(WORD) || token === "<eos>");
+  return tokens.map((token, index) => !isMarked || index === 0 || token.startsWith(WORD) || token === END);
 }
 
 /** Return the index of the word of each token, as words are separated by spaces. */
@@ -30,7 +33,7 @@ export function directionOf(text) {
 
 /** Return the name of a token for screen readers. */
 export function spokenToken(token) {
-  return token === "<eos>" ? "end" : shownToken(token);
+  return token === END ? "end" : shownToken(token);
 }
 
 /** Return for each token of a sequence whether it is not part of the longest common sequence. */
