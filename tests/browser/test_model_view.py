@@ -367,3 +367,23 @@ def test_a_map_after_an_empty_one_has_keys(opening, page):
     wait(page)
     page.focus(".heatmap svg")
     assert " ← " in page.inner_text(".readout")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "words"),
+    [
+        ("A dog, runs.", ["▁A", "▁dog", ",", "▁run", "s", ".", "<eos>"], [0, 1, 1, 2, 2, 2, 3]),
+        ("A dog runs.", ["▁A", "<unk>", "<unk>", ".", "<eos>"], [0, 1, 2, 2, 3]),
+        ("A doog runs.", ["▁A", "▁d", "<unk>", "g", "▁runs", "."], [0, 1, 1, 1, 2, 2]),
+        ("a  dog .", ["a", "dog", ".", "<eos>"], [0, 1, 2, 3]),
+        ("to be\nor", ["<0A>", "t", "o", "▁", "b", "e", "<0A>", "o"], [0, 0, 0, 1, 1, 1, 2, 2]),
+        ("", ["<eos>"], [0]),
+    ],
+)
+def test_tokens_belong_to_words(opening, text, tokens, words):
+    page = opening()
+    found = page.evaluate(
+        "async ([tokens, text]) => (await import('/static/tokens.js')).wordIndices(tokens, text)",
+        [tokens, text],
+    )
+    assert found == words

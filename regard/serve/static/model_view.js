@@ -300,7 +300,7 @@ export function createView(models) {
   function editTarget(index, anchor) {
     const best = inspected?.predictions[0];
     if (!best || index >= best.tokens.length) return;
-    const position = wordIndices(best.tokens)[index];
+    const position = wordIndices(best.tokens, best.text)[index];
     changes.offerTokens(anchor, {
       token: best.tokens[index],
       alternatives: best.alternatives?.[index] ?? [],
@@ -313,7 +313,7 @@ export function createView(models) {
 
   function editSource(index, anchor) {
     if (model.modality !== "text" || !model.features.includes("what-if") || !maps.map()) return;
-    const position = wordIndices(maps.map().source)[index];
+    const position = wordIndices(maps.map().source, text)[index];
     const word = text.match(/\S+/g)?.[position];
     if (word === undefined) return;
     const onWord = (other) => {
