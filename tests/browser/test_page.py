@@ -262,3 +262,11 @@ def test_the_source_is_taken_to_the_other_view(opening):
     page.get_by_role("link", name="Compare").click()
     page.wait_for_selector(".sides")
     assert page.input_value("#source") == "a b"
+
+
+def test_an_unknown_theme_is_that_of_the_system(page, server):
+    page.goto(server.url)
+    page.evaluate("localStorage.setItem('regard-theme', 'none')")
+    page.reload()
+    page.wait_for_selector("main .view")
+    assert page.get_by_label("Colours: Auto").is_visible()

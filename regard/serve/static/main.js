@@ -43,8 +43,13 @@ async function show() {
   shown.start?.();
 }
 
+function chosenTheme() {
+  const theme = localStorage.getItem(THEME);
+  return Object.hasOwn(THEMES, theme) ? theme : "auto";
+}
+
 function showTheme() {
-  const theme = localStorage.getItem(THEME) ?? "auto";
+  const theme = chosenTheme();
   document.documentElement.dataset.theme = theme;
   const control = document.getElementById("theme");
   replace(control, THEMES[theme]);
@@ -54,7 +59,7 @@ function showTheme() {
 
 function switchTheme() {
   const names = Object.keys(THEMES);
-  const theme = localStorage.getItem(THEME) ?? "auto";
+  const theme = chosenTheme();
   localStorage.setItem(THEME, names[(names.indexOf(theme) + 1) % names.length]);
   showTheme();
 }
