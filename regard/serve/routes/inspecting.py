@@ -118,7 +118,7 @@ BODIES = (InspectRequest, EvaluateRequest)
 @router.post(
     "/inspect",
     response_model=InspectReply,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/event-stream": {}}}},
     openapi_extra=body_of(InspectRequest),
 )
 async def inspect_one(request: Request) -> Response:
