@@ -377,6 +377,7 @@ def test_a_map_after_an_empty_one_has_keys(opening, page):
         ("A doog runs.", ["▁A", "▁d", "<unk>", "g", "▁runs", "."], [0, 1, 1, 1, 2, 2]),
         ("a  dog .", ["a", "dog", ".", "<eos>"], [0, 1, 2, 3]),
         ("to be\nor", ["<0A>", "t", "o", "▁", "b", "e", "<0A>", "o"], [0, 0, 0, 1, 1, 1, 2, 2]),
+        ("äöü x", ["▁", "<unk>", "<unk>", "<unk>", "▁x", "<eos>"], [0, 0, 0, 0, 1, 2]),
         ("", ["<eos>"], [0]),
     ],
 )

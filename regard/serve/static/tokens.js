@@ -29,9 +29,14 @@ export function wordIndices(tokens, text) {
   const words = [...text.matchAll(/\S+/g)].map((one) => ({ start: one.index, end: one.index + one[0].length }));
   const letters = text.toLowerCase();
   let at = 0;
+  let marked = null; // the word of a marker that is a token of its own, until the next marker
   return tokens.map((token, index) => {
+    if (token.startsWith(WORD) && marked !== null) at = Math.max(at, words[marked].end);
+    if (token.startsWith(WORD)) marked = null;
+    else if (token === UNKNOWN && marked !== null) return marked;
     const word = words.findIndex((one) => one.end > at);
     if (token === END || word < 0) return words.length;
+    if (token === WORD) return (marked = word);
     const { end } = words[word];
     const found = find(letters, token, at);
     if (found >= 0 && found < (words[word + 1]?.end ?? end)) {
