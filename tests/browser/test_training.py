@@ -354,7 +354,7 @@ def test_playing_ends_with_another_run(page, server):
     page.locator(".player").get_by_role("button", name="Play").click()
     page.locator(".samples .controls select").first.select_option("killed")
     page.wait_for_timeout(1800)
-    page.get_by_text("This training has no samples yet").wait_for()
+    page.get_by_text("This training has no samples.").wait_for()
 
 
 def test_runs_that_are_shown_together_have_other_colours(page, server, runs, tiny_run, tmp_path):

@@ -4,7 +4,7 @@ import { element, replace } from "./dom.js";
 
 const TOKEN = "regard-token";
 
-/** What is said when a reply ends too early. */
+/** The message if a reply ends too early. */
 export const BROKEN = "The connection to the server broke off before the reply was complete. Try again.";
 
 /** A request that has failed; its message is a sentence for people. */

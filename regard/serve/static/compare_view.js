@@ -1,7 +1,7 @@
 /** Two models, or two explanations of one model, on the same sentence. */
 
 import { errorLine, isCancelled, post } from "./api.js";
-import { debounce, element, percent, replace, select } from "./dom.js";
+import { debounce, element, replace, select } from "./dom.js";
 import { attentionMap, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
 import { createHeatmap } from "./heatmap.js";

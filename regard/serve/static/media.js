@@ -136,7 +136,7 @@ export function createMedia({ onStep }) {
 
   function play() {
     clearInterval(timer);
-    player?.play().catch(() => {}); // its control says why the browser cannot play it
+    player?.play().catch(() => {}); // its control shows that the browser cannot play it
     select(0);
     timer = setInterval(() => {
       if (current === (map?.target.length ?? 0) - 1) clearInterval(timer);

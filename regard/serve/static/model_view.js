@@ -17,7 +17,7 @@ const TYPING = 350;
 /** Milliseconds between two tokens that appear, and those for all that wait. */
 const PAUSE = 45;
 const MAX_PAUSE = 700;
-/** Milliseconds that a button says that the link is copied. */
+/** Milliseconds for which a button shows that the link is copied. */
 const COPIED = 2000;
 /** Number of steps of a search that may wait to be shown; of more, the first are left out. */
 const MAX_WAITING = 20;

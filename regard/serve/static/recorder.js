@@ -56,7 +56,7 @@ function release({ media, context }) {
 }
 
 /** Return samples as a WAVE file of 16-bit integers with one channel. */
-export function toWave(parts, rate) {
+function toWave(parts, rate) {
   const number = parts.reduce((sum, part) => sum + part.length, 0);
   const view = new DataView(new ArrayBuffer(44 + 2 * number));
   const write = (offset, text) => [...text].forEach((letter, index) => view.setUint8(offset + index, letter.charCodeAt(0)));

@@ -71,7 +71,8 @@ export function createSamples() {
     const isNew = isOther || before.length !== validations.length || before.at(-1) !== validations.at(-1);
     node.hidden = !training;
     content.hidden = texts.hidden = !validations.length;
-    replace(empty, validations.length || !training ? "" : "This training has no samples yet: they are written at each validation.");
+    const isRunning = training?.about.is_running;
+    replace(empty, isRunning ? "This training has no samples yet: they are written at each validation." : "This training has no samples.");
     empty.hidden = validations.length > 0;
     showControls(examples);
     if (!isNew || !validations.length) return;

@@ -2,7 +2,7 @@
 
 import { errorLine, get, isCancelled } from "./api.js";
 import { createChart } from "./chart.js";
-import { announce, button, element, replace, select } from "./dom.js";
+import { announce, element, replace, select } from "./dom.js";
 import { createSamples } from "./samples.js";
 import { readState, writeState } from "./state.js";
 import {
