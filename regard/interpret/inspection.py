@@ -98,7 +98,12 @@ def find_tokens(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[int]:
             f"A token must be in the vocabulary of the target, but '{unknown}' is not. "
             "Take one of the alternatives, or force a word."
         )
-    return [ids[token] for token in tokens]
+    found = [ids[token] for token in tokens]
+    if tokenizer.eos in found:
+        raise ConfigError(
+            "`tokens` must not contain the end token, since nothing follows it. Leave it out."
+        )
+    return found
 
 
 def _attend(task: Task[Any], source: Any, best: Prediction) -> AttentionMap | None:

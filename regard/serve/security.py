@@ -188,8 +188,8 @@ def _with_headers(path: str, send: Send, *, is_closing: Callable[[], bool]) -> S
     is_page = path in ("/", "/docs") or path.startswith(STATIC)
     policy = PAGE_POLICY if is_page else DATA_POLICY
     added: list[tuple[bytes, bytes]] = [*HEADERS, (b"content-security-policy", policy.encode())]
-    if not is_page:
-        added.append((b"cache-control", b"no-store"))
+    # Files of the page belong together, so browsers ask each time whether they have changed.
+    added.append((b"cache-control", b"no-cache" if is_page else b"no-store"))
 
     async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":

@@ -7,7 +7,7 @@ from sacrebleu import sentence_bleu
 
 import regard
 from regard.runs.train import train
-from tests.browser.conftest import open_at
+from tests.browser.conftest import open_at, wait
 from tests.serve.conftest import process_of
 
 
@@ -71,3 +71,39 @@ def test_a_model_without_attention(visiting, tiny_run, fixed_context_run):
         open_at(page, server.url, view="model", model="fixed", source="a b")
         page.locator(".heatmap svg").wait_for()
         assert "gradient" in page.locator(".heatmap svg").get_attribute("aria-label")
+
+
+def test_sides_of_a_removed_text_are_not_busy(opening):
+    page = opening(view="compare", source="a b c")
+    page.route("**/v1/inspect", lambda route: None)  # never answered
+    page.fill("#source", "d")
+    page.wait_for_selector("[aria-busy=true]")
+    page.fill("#source", "")
+    wait(page)
+    assert [side.locator(".prediction").inner_text() for side in sides(page)] == ["", ""]
+
+
+def test_an_error_leaves_no_earlier_prediction(visiting, server):
+    with visiting(expected=("413",)) as page:
+        open_at(page, server.url, view="compare", source="a b c")
+        refusal = {"status": 413, "json": {"error": "Too long."}}
+        page.route("**/v1/inspect", lambda route: route.fulfill(**refusal))
+        page.fill("#source", "d")
+        page.get_by_text("Too long.").wait_for()
+        wait(page)
+        assert [side.locator(".prediction").inner_text() for side in sides(page)] == ["", ""]
+
+
+def test_a_late_explanation_does_not_replace_another_one(opening):
+    page = opening(view="compare", source="a b c")
+    held = []
+    page.route("**/v1/attribution", lambda route: held.append(route))
+    explanation = sides(page)[0].get_by_label("Explanation")
+    explanation.select_option("gradients")
+    page.wait_for_timeout(100)
+    explanation.select_option("attention")
+    with page.expect_response("**/v1/attribution"):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    label = sides(page)[0].locator(".heatmap svg").get_attribute("aria-label")
+    assert "gradient" not in label

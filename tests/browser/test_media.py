@@ -140,3 +140,54 @@ def test_a_file_of_the_wrong_kind_is_one_sentence(visiting, server, tmp_path):
         page.set_input_files("#file", str(path))
         page.wait_for_selector("[role=alert]:not([hidden])")
         assert "The upload" in page.inner_text("[role=alert]:not([hidden])")
+
+
+def choose_model(page, name):
+    page.locator(".controls select").first.select_option(name)
+
+
+def test_the_same_file_is_chosen_again(page, server, photo):
+    open_at(page, server.url, model="captions")
+    for _ in range(2):
+        with page.expect_response("**/v1/inspect"):
+            page.set_input_files("#file", photo)
+        wait(page)
+        choose_model(page, "speech")
+        choose_model(page, "captions")
+
+
+def test_a_recording_that_is_played_is_removed(page, server, recording):
+    open_at(page, server.url, model="speech")
+    page.set_input_files("#file", recording)
+    page.wait_for_selector("audio")
+    wait(page)
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => document.querySelector('audio').currentTime > 0")
+    choose_model(page, "captions")
+    page.wait_for_timeout(500)  # its events still come
+    assert page.locator(".media").is_hidden()
+
+
+def test_the_microphone_is_released_with_the_model(page, server):
+    page.add_init_script(
+        "window.tracks = [];"
+        "const devices = navigator.mediaDevices ?? {}, ask = devices.getUserMedia?.bind(devices);"
+        "devices.getUserMedia = async (wanted) => {"
+        " const media = await ask(wanted); tracks.push(...media.getTracks()); return media; };"
+    )
+    open_at(page, server.url, model="speech")
+    for other in ("captions", "labels"):
+        choose_model(page, "speech")
+        page.get_by_role("button", name="Record").click()
+        page.get_by_role("button", name="Stop").wait_for()
+        choose_model(page, other)
+        page.wait_for_timeout(100)
+        assert page.evaluate("tracks.every((track) => track.readyState === 'ended')")
+    # Also if the browser has not answered yet.
+    choose_model(page, "speech")
+    page.evaluate(
+        "() => { document.querySelector('.drop button').click(); location.hash = 'view=compare'; }"
+    )
+    page.get_by_text("No model of this server reads texts").wait_for()
+    page.wait_for_function("() => tracks.length === 3")
+    page.wait_for_function("() => tracks.every((track) => track.readyState === 'ended')")

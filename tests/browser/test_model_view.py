@@ -236,3 +236,155 @@ def test_typing_again_cancels_the_search(opening, task):
     page.fill("#source", "")
     page.locator(".answer").wait_for(state="hidden")
     assert page.locator(".heatmap svg").count() == 0 or page.locator(".heatmap").is_hidden()
+
+
+def events(number, result=None):
+    """Return a stream of tokens, perhaps with a result."""
+    rows = [
+        ("token", {"text": "x " * count, "tokens": ["▁x"] * count})
+        for count in range(1, number + 1)
+    ]
+    rows += [] if result is None else [("result", result)]
+    return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in rows)
+
+
+def test_a_text_that_is_removed_while_tokens_appear_shows_nothing(visiting, server):
+    with visiting(reduced_motion="no-preference") as page:
+        open_at(page, server.url)
+        reply = page.evaluate(
+            "async () => (await fetch('/v1/inspect', {method: 'POST', headers:"
+            " {'Content-Type': 'application/json'}, body: JSON.stringify({source: 'a b'})})).json()"
+        )
+        page.route(
+            "**/v1/inspect",
+            lambda route: route.fulfill(body=events(40, reply), content_type="text/event-stream"),
+        )
+        page.fill("#source", "a b")
+        page.wait_for_selector(".prediction.is-partial")
+        page.evaluate("document.querySelector('#source').value = ''")
+        page.press("#source", "Control+Enter")
+        page.wait_for_timeout(900)
+        assert page.locator(".answer").is_hidden()
+        assert page.locator(".lines").is_hidden()
+
+
+def test_a_stream_that_breaks_off_is_one_sentence(opening, page):
+    page.route(
+        "**/v1/inspect",
+        lambda route: route.fulfill(body=events(2), content_type="text/event-stream"),
+    )
+    opening(source="a b")
+    assert page.inner_text("[role=alert]").startswith("The connection to the server broke off")
+
+
+def test_a_late_explanation_does_not_replace_another_one(opening):
+    page = opening(source="a b c")
+    held = []
+    page.route("**/v1/attribution", lambda route: held.append(route))
+    explanation = page.get_by_label("Explanation")
+    explanation.select_option("gradients")
+    page.wait_for_timeout(100)
+    explanation.select_option("attention")
+    with page.expect_response("**/v1/attribution"):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    assert "gradient" not in page.locator(".heatmap svg").get_attribute("aria-label")
+
+
+def test_a_prediction_without_its_explanation(visiting, server):
+    with visiting(expected=("413",)) as page:
+        refusal = {"status": 413, "json": {"error": "Too long."}}
+        page.route("**/v1/attribution", lambda route: route.fulfill(**refusal))
+        open_at(page, server.url, source="a b c", method="gradients")
+        assert page.inner_text("[role=alert]") == "Too long."
+        assert page.locator(".answer").is_visible()
+        assert targets(page)
+        page.get_by_label("Explanation").select_option("attention")
+        page.wait_for_selector(".heatmap svg")
+        assert page.locator("[role=alert]").is_hidden()
+
+
+def test_a_view_that_is_left_does_nothing_more(opening):
+    page = opening(source="a")
+    page.fill("#source", "later")
+    page.get_by_role("link", name="Training").click()
+    page.wait_for_timeout(600)
+    assert "later" not in page.url
+
+
+def test_copying_a_link(opening, page):
+    page.add_init_script(
+        "Object.defineProperty(navigator, 'clipboard', {get: () => window.clipboard})"
+    )
+    opening(source="a")
+    page.get_by_role("button", name="Copy link").click()
+    assert "Copy the address" in page.inner_text("[role=alert]")
+    page.evaluate("window.clipboard = {writeText: async (text) => (window.copied = text)}")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("copied") == page.url
+
+
+def test_nothing_follows_a_finished_hypothesis(opening):
+    page = opening(source="a b c", beams="3")
+    page.get_by_text("Beam search").click()
+    page.locator("[role=treeitem][aria-label*='result 1']").press("Enter")
+    wait(page)
+    assert "tokens" not in state_of(page)
+    token(page, "target", 0).click()
+    ends = page.locator(".choices button", has_text="⏎")
+    assert all(end.is_disabled() for end in ends.all())
+
+
+def test_a_map_after_an_empty_one_has_keys(opening, page):
+    empty = {
+        "text": "",
+        "log_prob": None,
+        "tokens": [],
+        "token_log_probs": [],
+    }
+    reply = {"source": "", "predictions": [empty], "attention": None, "input": None}
+    page.route(
+        "**/v1/inspect",
+        lambda route: route.fulfill(body=events(0, reply), content_type="text/event-stream"),
+    )
+    page.route(
+        "**/v1/attribution",
+        lambda route: route.fulfill(
+            json={
+                "source_tokens": [],
+                "target_tokens": [],
+                "token_log_probs": [],
+                "attributions": [{"source": []}],
+            }
+        ),
+    )
+    opening(source="x")
+    page.unroute("**/v1/inspect")
+    page.unroute("**/v1/attribution")
+    page.fill("#source", "a b c")
+    page.wait_for_selector(".heatmap svg")
+    wait(page)
+    page.focus(".heatmap svg")
+    assert " ← " in page.inner_text(".readout")
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "words"),
+    [
+        ("A dog, runs.", ["▁A", "▁dog", ",", "▁run", "s", ".", "<eos>"], [0, 1, 1, 2, 2, 2, 3]),
+        ("A dog runs.", ["▁A", "<unk>", "<unk>", ".", "<eos>"], [0, 1, 2, 2, 3]),
+        ("A doog runs.", ["▁A", "▁d", "<unk>", "g", "▁runs", "."], [0, 1, 1, 1, 2, 2]),
+        ("a  dog .", ["a", "dog", ".", "<eos>"], [0, 1, 2, 3]),
+        ("to be\nor", ["<0A>", "t", "o", "▁", "b", "e", "<0A>", "o"], [0, 0, 0, 1, 1, 1, 2, 2]),
+        ("äöü x", ["▁", "<unk>", "<unk>", "<unk>", "▁x", "<eos>"], [0, 0, 0, 0, 1, 2]),
+        ("", ["<eos>"], [0]),
+    ],
+)
+def test_tokens_belong_to_words(opening, text, tokens, words):
+    page = opening()
+    found = page.evaluate(
+        "async ([tokens, text]) => (await import('/static/tokens.js')).wordIndices(tokens, text)",
+        [tokens, text],
+    )
+    assert found == words

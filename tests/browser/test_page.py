@@ -230,3 +230,43 @@ def test_markup_in_texts_is_shown_as_text(page, server):
     open_at(page, server.url, source=text)
     assert page.inner_text(".prediction") == f"{text} <eos>"
     assert page.locator("main img[src=x]").count() == 0
+
+
+def test_the_view_that_was_chosen_last_is_shown(opening):
+    page = opening(source="a b")
+    held = []
+    page.route("**/static/training.js", lambda route: held.append(route))
+    page.get_by_role("link", name="Training").click()
+    page.wait_for_timeout(100)
+    page.get_by_role("link", name="Compare").click()
+    page.wait_for_selector(".sides")
+    with page.expect_response("**/static/training.js"):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert page.locator(".sides").is_visible()
+    assert page.locator(".training").count() == 0
+
+
+def test_a_view_that_cannot_be_loaded_is_one_sentence(visiting, server):
+    with visiting(expected=("ERR_FAILED",)) as page:
+        open_at(page, server.url, source="a b")
+        page.route("**/static/training.js", lambda route: route.abort())
+        page.get_by_role("link", name="Training").click()
+        page.get_by_text("The page cannot be loaded completely").wait_for()
+        page.get_by_role("link", name="Model").click()
+        page.wait_for_selector("#source")
+
+
+def test_the_source_is_taken_to_the_other_view(opening):
+    page = opening(source="a b")
+    page.get_by_role("link", name="Compare").click()
+    page.wait_for_selector(".sides")
+    assert page.input_value("#source") == "a b"
+
+
+def test_an_unknown_theme_is_that_of_the_system(page, server):
+    page.goto(server.url)
+    page.evaluate("localStorage.setItem('regard-theme', 'none')")
+    page.reload()
+    page.wait_for_selector("main .view")
+    assert page.get_by_label("Colours: Auto").is_visible()

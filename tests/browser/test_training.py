@@ -328,3 +328,41 @@ def test_trainings_of_a_server_of_models(page, tiny_run):
         page.locator(".chart .series path[d^=M]").first.wait_for()
         assert page.locator(".run-name").all_inner_texts() == ["en-de"]
         page.locator(".predictions li").first.wait_for()
+
+
+def test_rows_are_asked_for_once_at_a_time(page, server):
+    held = []
+    page.route("**/v1/trainings/finished?*", lambda route: held.append(route))
+    page.goto(f"{server.url}/#view=training&runs=finished")
+    box = page.locator('.run[data-name="killed"] input')
+    page.wait_for_timeout(500)
+    assert len(held) == 1
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_timeout(300)
+    assert len(held) == 1
+    held[0].continue_()
+    box.wait_for()
+    assert page.locator(".predictions li").count() == len(PREDICTIONS)
+
+
+def test_playing_ends_with_another_run(page, server):
+    def without_samples(route):
+        reply = route.fetch()
+        route.fulfill(response=reply, json=reply.json() | {"samples": []})
+
+    page.route("**/v1/trainings/killed?*", without_samples)
+    show(page, server, view="training", runs="finished//killed", run="finished")
+    page.locator(".player").get_by_role("button", name="Play").click()
+    page.locator(".samples .controls select").first.select_option("killed")
+    page.wait_for_timeout(1800)
+    page.get_by_text("This training has no samples.").wait_for()
+
+
+def test_runs_that_are_shown_together_have_other_colours(page, server, runs, tiny_run, tmp_path):
+    folder = tmp_path / "many"
+    for index in range(9):
+        write_run(tiny_run, folder / f"run{index}")
+    with process_of(folder, command="watch") as many:
+        show(page, many, view="training", runs="run0//run8")
+        swatches = page.locator(".run .swatch:visible").all()
+        assert len({one.get_attribute("class") for one in swatches}) == len(swatches) == 2

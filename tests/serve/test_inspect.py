@@ -85,9 +85,19 @@ def test_the_events_of_a_stream_have_attention_weights(client):
     assert np.allclose(weights, final[: len(weights)], atol=1e-3)
 
 
+def test_events_have_no_large_attention_weights(client, monkeypatch):
+    monkeypatch.setattr("regard.serve.routes.inspecting.EVENT_WEIGHTS", 3)
+    text = client.post("/v1/inspect", json={"source": "a b c", "stream": True}).text
+    assert "event: token" in text
+    partial, _, result = text.partition("event: result")
+    assert "weights" not in partial
+    assert "weights" in result
+
+
 def test_requests_that_are_refused(client, task_run, serving):
     for change, part in (
         ({"tokens": ["no token"]}, "must be in the vocabulary"),
+        ({"tokens": ["<eos>"]}, "`tokens` must not contain"),
         ({"prefix": "a"}, "Give `tokens`"),
         ({"search": {"beams": 99}}, "`search.beams`"),
     ):

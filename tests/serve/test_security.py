@@ -93,6 +93,15 @@ def test_every_reply_has_security_headers(client):
         assert "unsafe" not in headers["content-security-policy"]
 
 
+def test_browsers_keep_no_old_files_of_the_page(client):
+    for path in ("/", "/static/main.js"):
+        headers = client.get(path).headers
+        assert headers["cache-control"] == "no-cache"
+    again = client.get("/static/main.js", headers={"If-None-Match": headers["etag"]})
+    assert again.status_code == 304
+    assert client.get("/v1/models").headers["cache-control"] == "no-store"
+
+
 def test_the_documentation_loads_nothing_from_elsewhere(client):
     page = client.get("/docs").text
     assert "http" not in page.replace("<!doctype html>", "")

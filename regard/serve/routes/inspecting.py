@@ -35,6 +35,9 @@ router = APIRouter(prefix="/v1", responses=REFUSED, tags=["page"])
 MAX_FRAMES = 16
 """Maximum number of frames of a video in a reply, spread evenly."""
 
+EVENT_WEIGHTS = 20_000
+"""Maximum number of attention weights of an event; larger ones come with the result only."""
+
 ATTENTION_SHARE = 0.25
 """Share of the time of a watched search that attention weights of its hypotheses may take."""
 
@@ -115,7 +118,7 @@ BODIES = (InspectRequest, EvaluateRequest)
 @router.post(
     "/inspect",
     response_model=InspectReply,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/event-stream": {}}}},
     openapi_extra=body_of(InspectRequest),
 )
 async def inspect_one(request: Request) -> Response:
@@ -206,11 +209,15 @@ class _Describe:
         task = self._run.task
         if isinstance(task, Predictor) and self._throttle.is_due():
             with self._throttle.measuring():
-                found = attend_to_tokens(task, items[0], tokens)
-            if found.weights.shape[0]:
-                described["weights"] = _rounded(found.mean())
-                described["source"] = list(found.source)
+                described |= self._attend(task, items[0], tokens)
         return described
+
+    @staticmethod
+    def _attend(task: Predictor, item: Any, tokens: tuple[int, ...]) -> dict[str, Any]:
+        found = attend_to_tokens(task, item, tokens)
+        if not found.weights.shape[0] or found.weights[0, 0].numel() > EVENT_WEIGHTS:
+            return {}
+        return {"weights": _rounded(found.mean()), "source": list(found.source)}
 
 
 def _show_attention(found: AttentionMap | None, limit: int) -> dict[str, Any] | None:

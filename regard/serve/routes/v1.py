@@ -66,7 +66,7 @@ async def models(request: Request) -> Response:
 @router.post(
     "/predict",
     response_model=schemas.PredictReply,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/event-stream": {}}}},
     openapi_extra=body_of(schemas.PredictRequest, has_form=True),
 )
 async def predict_sources(request: Request) -> Response:

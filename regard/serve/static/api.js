@@ -4,6 +4,9 @@ import { element, replace } from "./dom.js";
 
 const TOKEN = "regard-token";
 
+/** The message if a reply ends too early. */
+export const BROKEN = "The connection to the server broke off before the reply was complete. Try again.";
+
 /** A request that has failed; its message is a sentence for people. */
 export class ApiError extends Error {
   constructor(message, status = 0) {
@@ -17,12 +20,12 @@ export const isCancelled = (error) => error?.name === "AbortError";
 
 /** Return the reply of a GET request. */
 export async function get(path, options = {}) {
-  return (await send(path, { method: "GET", ...options })).json();
+  return read(await send(path, { method: "GET", ...options }));
 }
 
 /** Return the reply of a POST request with a JSON body. */
 export async function post(path, body, options = {}) {
-  return (await send(path, { ...withBody(body), ...options })).json();
+  return read(await send(path, { ...withBody(body), ...options }));
 }
 
 /** Yield the server-sent events of a POST request as `[name, data]`. */
@@ -31,7 +34,7 @@ export async function* stream(path, body, options = {}) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await complete(reader.read());
     text += value ?? "";
     const events = text.split("\n\n");
     text = events.pop();
@@ -43,6 +46,17 @@ export async function* stream(path, body, options = {}) {
       yield [found[1], data];
     }
     if (done) return;
+  }
+}
+
+const read = (reply) => complete(reply.json());
+
+/** Return what a promise of a part of a reply returns. */
+async function complete(part) {
+  try {
+    return await part;
+  } catch (error) {
+    throw isCancelled(error) ? error : new ApiError(BROKEN);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { button, element, percent, replace } from "./dom.js";
 import { createPopover } from "./popover.js";
-import { shownToken, spokenToken } from "./tokens.js";
+import { END, shownToken, spokenToken } from "./tokens.js";
 
 /** Create the forms; they belong to one view. */
 export function createChanges() {
@@ -27,7 +27,7 @@ export function createChanges() {
       const choice = button([name, share, number], () => closeAnd(() => onToken(other)), {
         "aria-label": `${spokenToken(other)}, ${percent(Math.exp(logProb))}`,
         "aria-current": other === token && "true",
-        disabled: !onToken,
+        disabled: !onToken || other === END, // nothing follows the end
       });
       return element("li", {}, choice);
     });

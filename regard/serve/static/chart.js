@@ -234,7 +234,7 @@ function scale([low, high], [start, end]) {
 }
 
 /** Return round numbers within bounds. */
-export function ticks([low, high], num, steps) {
+function ticks([low, high], num, steps) {
   const rough = (high - low) / num;
   const power = 10 ** Math.floor(Math.log10(rough));
   const rounded = [1, 2, 5, 10].map((factor) => factor * power);

@@ -1,7 +1,7 @@
 /** Two models, or two explanations of one model, on the same sentence. */
 
 import { errorLine, isCancelled, post } from "./api.js";
-import { debounce, element, percent, replace, select } from "./dom.js";
+import { debounce, element, replace, select } from "./dom.js";
 import { attentionMap, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
 import { createHeatmap } from "./heatmap.js";
@@ -13,8 +13,17 @@ const TYPING = 400;
 /** Create the view. `models` are those of `/v1/models`. */
 export function createView(models) {
   const ready = models.filter((model) => model.status === "ready" && model.modality === "text");
+  if (!ready.length) return { node: element("p.view.note", {}, "No model of this server reads texts."), close() {} };
   const state = readState();
   const line = errorLine();
+  const typed = debounce(TYPING, () => {
+    writeState({ source: input.value });
+    run();
+  });
+  const typedReference = debounce(TYPING, () => {
+    writeState({ reference: reference.value });
+    sides.forEach((side) => side.evaluate());
+  });
   const input = element("textarea", {
     id: "source",
     rows: 2,
@@ -22,20 +31,14 @@ export function createView(models) {
     value: state.source ?? "",
     placeholder: "Type a text",
     spellcheck: "false",
-    oninput: debounce(TYPING, () => {
-      writeState({ source: input.value });
-      run();
-    }),
+    oninput: typed,
   });
   const reference = element("input", {
     id: "reference",
     dir: "auto",
     value: state.reference ?? "",
     autocomplete: "off",
-    oninput: debounce(TYPING, () => {
-      writeState({ reference: reference.value });
-      sides.forEach((side) => side.evaluate());
-    }),
+    oninput: typedReference,
   });
   const sides = ["a", "b"].map((key, index) =>
     createSide({
@@ -70,11 +73,12 @@ export function createView(models) {
 
   return {
     node,
-    start() {
-      if (!ready.length) replace(node, element("p.note", {}, "No model of this server reads texts."));
-      else run();
+    start: run,
+    close() {
+      typed.cancel();
+      typedReference.cancel();
+      sides.forEach((side) => side.close());
     },
-    close: () => sides.forEach((side) => side.close()),
   };
 }
 
@@ -84,6 +88,7 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
   let method = METHODS.some(([name]) => name === state[`${key}_method`]) ? state[`${key}_method`] : "attention";
   let controller = new AbortController();
   let inspected = null;
+  let numMaps = 0;
   const controls = element("div.controls");
   const prediction = element("p.prediction", { dir: "auto" });
   const scores = element("p.note.scores");
@@ -116,15 +121,16 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
         onchange: (value) => {
           method = value;
           writeState({ [`${key}_method`]: value });
-          showMap().catch(fail);
+          showMap();
         },
       }),
     );
   }
 
-  function fail(error) {
-    if (!isCancelled(error)) maps.hidden = true;
-    onError(error);
+  function clear() {
+    inspected = null;
+    maps.hidden = true;
+    [prediction, scores, about].forEach((part) => replace(part));
   }
 
   async function run() {
@@ -133,26 +139,28 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
     const { signal } = controller;
     const text = source();
     if (!text.trim()) {
-      inspected = null;
-      maps.hidden = true;
-      [prediction, scores, about].forEach((part) => replace(part));
+      clear();
+      node.setAttribute("aria-busy", "false");
       return;
     }
     node.setAttribute("aria-busy", "true");
     try {
       inspected = await post("/v1/inspect", { model: model.id, source: text }, { signal });
+      inspected.source = text;
       const [best] = inspected.predictions;
       replace(prediction, best.text || "(empty)");
       prediction.lang = model.languages?.[1] ?? "";
       await Promise.all([showMap(), evaluate()]);
     } catch (error) {
-      fail(error);
+      if (!isCancelled(error)) clear();
+      onError(error);
     } finally {
       if (controller.signal === signal) node.setAttribute("aria-busy", "false");
     }
   }
 
   async function showMap() {
+    const request = ++numMaps;
     if (!inspected) return;
     const { signal } = controller;
     const [best] = inspected.predictions;
@@ -162,24 +170,31 @@ function createSide({ key, models, state, first, source, reference, onHover, onE
     const score = best.log_prob === null ? "" : `; log p = ${best.log_prob.toFixed(2)}`;
     replace(about, `${parameters}${score}.${hasMap ? "" : " This model has no attention: it reads the source through one vector. Choose gradients."}`);
     if (!hasMap) return;
-    const map =
-      method === "attention"
-        ? { ...attentionMap(inspected), logProbs: best.token_log_probs }
-        : await attributionMap({ model: model.id, source: source(), target: best.text, method, signal });
-    lines.update(map);
-    heatmap.update(map);
+    try {
+      const map =
+        method === "attention"
+          ? { ...attentionMap(inspected), logProbs: best.token_log_probs }
+          : await attributionMap({ model: model.id, source: inspected.source, target: best.text, method, signal });
+      if (request !== numMaps) return; // another one was chosen
+      lines.update(map);
+      heatmap.update(map);
+    } catch (error) {
+      if (request !== numMaps || isCancelled(error)) return;
+      maps.hidden = true;
+      onError(error);
+    }
   }
 
   /** Compare the prediction with the reference, if there is one. */
   async function evaluate() {
-    const text = reference().trim();
-    if (!text || !inspected) {
+    const [text, shown] = [reference().trim(), inspected];
+    if (!text || !shown) {
       replace(scores);
       return;
     }
     try {
-      const found = await post("/v1/evaluate", { prediction: inspected.predictions[0].text, reference: text });
-      const { bleu, chrf } = found;
+      const { bleu, chrf } = await post("/v1/evaluate", { prediction: shown.predictions[0].text, reference: text });
+      if (shown !== inspected || text !== reference().trim()) return; // of an earlier text
       replace(scores, element("strong", { title: bleu.signature }, `BLEU ${bleu.value.toFixed(1)}`), " · ", element("strong", { title: chrf.signature }, `chrF ${chrf.value.toFixed(1)}`));
     } catch (error) {
       onError(error);

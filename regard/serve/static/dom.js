@@ -55,13 +55,15 @@ export function announce(text) {
   document.getElementById("status").textContent = text;
 }
 
-/** Return a function that calls another one only when it has not been called for a while. */
+/** Return a function that calls another one only when it has not been called for a while, and its method `cancel`. */
 export function debounce(wait, call) {
   let timer;
-  return (...args) => {
+  const later = (...args) => {
     clearTimeout(timer);
     timer = setTimeout(() => call(...args), wait);
   };
+  later.cancel = () => clearTimeout(timer);
+  return later;
 }
 
 /** Return the index of the next item for an arrow key, Home or End; undefined for other keys. */

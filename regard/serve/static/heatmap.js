@@ -37,7 +37,8 @@ export function createHeatmap({ onCell, onHover } = {}) {
    */
   function update(shown) {
     map = { scale: 1, isSigned: false, label: "weight", ...shown };
-    cell = [Math.min(cell[0], map.target.length - 1), Math.min(cell[1], map.source.length - 1)];
+    const ends = [map.target.length - 1, map.source.length - 1];
+    cell = cell.map((index, axis) => Math.max(0, Math.min(index, ends[axis])));
     draw();
   }
 

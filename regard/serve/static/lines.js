@@ -215,7 +215,7 @@ export function createLines({ onSource, onTarget, onHover } = {}) {
   new ResizeObserver(() => node.isConnected && arrange()).observe(node);
   document.fonts?.ready.then(() => node.isConnected && arrange());
   node.style.setProperty("--height", `${HEIGHT}px`);
-  return { node, update, highlight, links, rows, announceToken: describe };
+  return { node, update, highlight, links, rows };
 }
 
 /** Return the plot as a standalone SVG element, with the tokens as text. */

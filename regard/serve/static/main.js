@@ -15,6 +15,7 @@ const THEME = "regard-theme";
 
 const content = document.getElementById("content");
 let shown = { close() {} };
+let numShown = 0;
 let models = [];
 
 /** Show the view that the address names. */
@@ -27,14 +28,28 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   shown.close();
-  const { createView } = await VIEWS.find(([key]) => key === name)[2]();
-  shown = createView(models);
+  shown = { close() {} };
+  const number = ++numShown;
+  let view;
+  try {
+    view = await VIEWS.find(([key]) => key === name)[2]();
+  } catch {
+    if (number === numShown) fail(new ApiError("The page cannot be loaded completely. Does the server still run?"));
+    return;
+  }
+  if (number !== numShown) return; // another one was chosen while this one was loaded
+  shown = view.createView(models);
   replace(content, shown.node);
   shown.start?.();
 }
 
+function chosenTheme() {
+  const theme = localStorage.getItem(THEME);
+  return Object.hasOwn(THEMES, theme) ? theme : "auto";
+}
+
 function showTheme() {
-  const theme = localStorage.getItem(THEME) ?? "auto";
+  const theme = chosenTheme();
   document.documentElement.dataset.theme = theme;
   const control = document.getElementById("theme");
   replace(control, THEMES[theme]);
@@ -44,31 +59,36 @@ function showTheme() {
 
 function switchTheme() {
   const names = Object.keys(THEMES);
-  const theme = localStorage.getItem(THEME) ?? "auto";
+  const theme = chosenTheme();
   localStorage.setItem(THEME, names[(names.indexOf(theme) + 1) % names.length]);
   showTheme();
 }
 
-/** Link to a view; the state of the view that is left stays in the history. */
+/** Link to a view, which takes the source; the rest of the view that is left stays in the history. */
 function viewLink([key, label]) {
   const onclick = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    if (readState().view !== key) goTo({ view: key });
+    const { view, source } = readState();
+    if (view !== key) goTo(source && key !== "training" ? { view: key, source } : { view: key });
   };
   return element("a", { href: `#view=${key}`, "data-view": key, onclick }, label);
+}
+
+function fail(error) {
+  const line = errorLine();
+  replace(content, line.node);
+  line.show(error);
 }
 
 async function start() {
   showTheme();
   document.getElementById("theme").addEventListener("click", switchTheme);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
-  const line = errorLine();
   try {
     models = (await get("/v1/models")).data;
   } catch (error) {
-    replace(content, line.node);
-    line.show(error instanceof ApiError ? error : new ApiError("The models cannot be listed."));
+    fail(error);
     return;
   }
   const views = models.length ? VIEWS : VIEWS.slice(-1);

@@ -1,5 +1,6 @@
 /** Maps of a prediction: lines, heat map, and all layers and heads, for attention or attributions. */
 
+import { isCancelled } from "./api.js";
 import { button, element, onThemeChange, replace, select } from "./dom.js";
 import { attentionMap, attentionSize, attributionMap, hasAttention, METHODS } from "./explanation.js";
 import { exportButtons } from "./export.js";
@@ -19,12 +20,14 @@ const PARTIAL_SCALE = 0.6;
  * @param {function(number, number, Element)} actions.onCell Called when a cell is chosen.
  * @param {function(?Object)} actions.onHover Called with the position that is hovered.
  * @param {function(Object)} actions.onMap Called when another map is shown.
+ * @param {function()} actions.onChoose Called when other weights are chosen.
  * @param {function(Error)} actions.onError Called with errors of requests.
  */
-export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError }) {
+export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onChoose, onError }) {
   const chosen = readChoice();
   let shown = null;
   let map = null;
+  let numRequests = 0;
   const lines = createLines({
     onSource,
     onTarget,
@@ -74,6 +77,7 @@ export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError
   }
 
   function clear() {
+    numRequests++;
     [shown, map] = [null, null];
     linesCard.hidden = heatmapCard.hidden = true;
   }
@@ -131,8 +135,9 @@ export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError
     Object.assign(chosen, changes);
     const { method, layer, head } = chosen;
     writeState({ method: method === "attention" ? "" : method, layer, head });
+    onChoose();
     showChoice();
-    showMap().catch(onError);
+    showMap();
   }
 
   async function findMap() {
@@ -144,13 +149,26 @@ export function createMaps({ onSource, onTarget, onCell, onHover, onMap, onError
     if (hasAttention(inspected)) {
       return { ...attentionMap(inspected, chosen.layer, chosen.head), logProbs: best.token_log_probs };
     }
-    const columns = inspected.attention?.source ?? [];
-    return { source: columns, target: best.tokens, weights: [], logProbs: best.token_log_probs };
+    return plainMap();
+  }
+
+  /** Return the tokens without weights. */
+  function plainMap() {
+    const { attention, predictions } = shown.inspected;
+    return { source: attention?.source ?? [], target: predictions[0].tokens, weights: [], logProbs: predictions[0].token_log_probs };
   }
 
   async function showMap() {
-    const { inspected } = shown;
-    map = await findMap();
+    const [{ inspected }, request] = [shown, ++numRequests];
+    let found = plainMap();
+    try {
+      found = await findMap();
+    } catch (error) {
+      if (isCancelled(error)) return;
+      if (request === numRequests) onError(error);
+    }
+    if (request !== numRequests) return; // another one was chosen
+    map = found;
     // Cells of an image and positions of a recording are shown over them.
     const numText = inspected.input ? inspected.attention.num_text_tokens : map.source.length;
     const isRecording = inspected.input?.kind === "audio";

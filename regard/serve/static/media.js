@@ -27,7 +27,7 @@ export function createMedia({ onStep }) {
   let player = null;
 
   /** Show the input of an inspected prediction. */
-  async function update(inspected, upload) {
+  function update(inspected, upload) {
     clear();
     shown = inspected.input;
     attention = inspected.attention;
@@ -136,7 +136,7 @@ export function createMedia({ onStep }) {
 
   function play() {
     clearInterval(timer);
-    player?.play();
+    player?.play().catch(() => {}); // its control shows that the browser cannot play it
     select(0);
     timer = setInterval(() => {
       if (current === (map?.target.length ?? 0) - 1) clearInterval(timer);
@@ -145,6 +145,7 @@ export function createMedia({ onStep }) {
   }
 
   function moveCursor() {
+    if (!player) return; // the last event of a recording that was removed
     cursor.hidden = false;
     cursor.style.left = `${(100 * player.currentTime) / (shown.seconds || 1)}%`;
   }

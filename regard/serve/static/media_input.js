@@ -17,7 +17,7 @@ const TYPES = { image: "image/*", "text+image": "image/*", audio: "audio/*", vid
 export function createMediaInput({ onSource, onError }) {
   let modality = "text";
   let upload = null;
-  const file = element("input", { type: "file", id: "file", class: "unseen", onchange: () => file.files[0] && read(file.files[0]) });
+  const file = element("input", { type: "file", id: "file", class: "unseen", onchange: () => choose() });
   const preview = element("div.preview");
   const label = element("span");
   const record = button("Record", () => toggleRecording(), { hidden: true });
@@ -42,6 +42,11 @@ export function createMediaInput({ onSource, onError }) {
   );
   const recorder = createRecorder();
 
+  function choose() {
+    if (file.files[0]) read(file.files[0]);
+    file.value = ""; // so that the same file can be chosen again
+  }
+
   function read(blob) {
     const reader = new FileReader();
     reader.onload = () => use(reader.result, blob.name ?? "recording");
@@ -58,17 +63,19 @@ export function createMediaInput({ onSource, onError }) {
   async function toggleRecording() {
     try {
       if (recorder.isRecording()) {
-        replace(record, "Record");
-        node.classList.remove("is-recording");
-        read(await recorder.stop());
+        showRecording(false);
+        read(recorder.stop());
       } else {
-        await recorder.start();
-        replace(record, "Stop");
-        node.classList.add("is-recording");
+        showRecording(await recorder.start());
       }
     } catch (error) {
       onError(new ApiError(`The microphone cannot be used: ${error.message}.`));
     }
+  }
+
+  function showRecording(isRecording) {
+    replace(record, isRecording ? "Stop" : "Record");
+    node.classList.toggle("is-recording", isRecording);
   }
 
   const onPaste = (event) => {
@@ -85,6 +92,8 @@ export function createMediaInput({ onSource, onError }) {
       if (next !== modality) {
         upload = null;
         replace(preview);
+        recorder.cancel();
+        showRecording(false);
       }
       modality = next;
       node.hidden = modality === "text";

@@ -1,6 +1,6 @@
 /** The view of one model: predict, see the weights, change something, and walk the search. */
 
-import { errorLine, isCancelled, post, stream } from "./api.js";
+import { ApiError, BROKEN, errorLine, isCancelled, post, stream } from "./api.js";
 import { createChanges, replaceWord } from "./changes.js";
 import { announce, button, debounce, element, isCalm, percent, replace, select } from "./dom.js";
 import { exportButtons } from "./export.js";
@@ -17,6 +17,8 @@ const TYPING = 350;
 /** Milliseconds between two tokens that appear, and those for all that wait. */
 const PAUSE = 45;
 const MAX_PAUSE = 700;
+/** Milliseconds for which a button shows that the link is copied. */
+const COPIED = 2000;
 /** Number of steps of a search that may wait to be shown; of more, the first are left out. */
 const MAX_WAITING = 20;
 /** Numbers of beams to choose from. */
@@ -44,9 +46,11 @@ export function createView(models) {
     onCell: editWeight,
     onHover: (position) => media.show(position),
     onMap: (map) => media.setMap(map),
+    onChoose: () => line.clear(),
     onError: fail,
   });
   const tree = createTree((prefix) => continueFrom(prefix).catch(fail));
+  const typed = debounce(TYPING, () => setText(input.value));
   const input = element("textarea", {
     id: "source",
     rows: 2,
@@ -54,9 +58,13 @@ export function createView(models) {
     dir: "auto",
     spellcheck: "false",
     placeholder: "Type a text",
-    oninput: debounce(TYPING, () => setText(input.value)),
+    oninput: typed,
     onkeydown(event) {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) restart();
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      typed.cancel();
+      text = input.value;
+      writeState({ source: text });
+      restart();
     },
   });
   const mediaInput = createMediaInput({ onSource: restart, onError: fail });
@@ -111,8 +119,17 @@ export function createView(models) {
     mediaInput.setModality(model.modality);
   }
 
-  async function copyLink() {
-    await navigator.clipboard?.writeText(location.href);
+  async function copyLink(event) {
+    const { currentTarget } = event;
+    try {
+      await navigator.clipboard.writeText(location.href);
+    } catch {
+      // Browsers allow it on this machine and over https only.
+      fail(new ApiError("The browser does not let this page copy. Copy the address of the page instead."));
+      return;
+    }
+    replace(currentTarget, "Copied");
+    setTimeout(() => replace(currentTarget, "Copy link"), COPIED);
     announce("The link to this view is copied.");
   }
 
@@ -151,6 +168,7 @@ export function createView(models) {
 
   // Prediction
 
+  /** Predict and show the result; return whether it is shown. */
   async function run() {
     controller.abort();
     controller = new AbortController();
@@ -160,7 +178,7 @@ export function createView(models) {
     whatIf.close();
     if (source() === null) {
       clear();
-      return;
+      return false;
     }
     node.setAttribute("aria-busy", "true");
     answer.hidden = false;
@@ -168,11 +186,17 @@ export function createView(models) {
       const search = canSearch() ? { beams: Number(numBeams) } : {};
       const body = { model: model.id, source: source(), search, tokens };
       const isWatched = model.features.includes("stream");
-      inspected = isWatched ? await watch(body, signal) : await post("/v1/inspect", body, { signal });
+      const found = isWatched ? await watch(body, signal) : await post("/v1/inspect", body, { signal });
+      signal.throwIfAborted(); // perhaps while the last tokens appeared
+      inspected = found;
       await showResult(signal);
+      return !signal.aborted;
     } catch (error) {
-      if (!isCancelled(error)) clear();
-      fail(error);
+      if (!isCancelled(error) && !signal.aborted) {
+        clear();
+        fail(error);
+      }
+      return false;
     } finally {
       if (controller.signal === signal) node.setAttribute("aria-busy", "false");
     }
@@ -181,9 +205,9 @@ export function createView(models) {
   /** Show the tokens of a search as they come, and return its result. */
   async function watch(body, signal) {
     const waiting = [];
-    let isOver = false;
+    let end = Infinity;
     const showing = (async () => {
-      while (!signal.aborted && (!isOver || waiting.length)) {
+      while (!signal.aborted && performance.now() < end && (end === Infinity || waiting.length)) {
         waiting.splice(0, waiting.length - MAX_WAITING);
         const next = waiting.shift();
         if (next) showPartial(next);
@@ -197,10 +221,11 @@ export function createView(models) {
         else return data;
       }
     } finally {
-      isOver = true;
+      // Long sequences take longer to show than to compute: what is left then is left out.
+      end = performance.now() + MAX_PAUSE;
       await showing;
     }
-    throw new Error("The stream has ended without a result.");
+    throw new ApiError(BROKEN);
   }
 
   function showPartial(partial) {
@@ -265,9 +290,9 @@ export function createView(models) {
     const before = inspected?.predictions[0];
     tokens = prefix;
     writeState({ tokens: prefix.length ? JSON.stringify(prefix) : "" }, true);
-    await run();
-    const after = inspected?.predictions[0];
-    if (!before || !after || !prefix.length) return;
+    const isShown = await run();
+    if (!before || !isShown || !prefix.length) return;
+    const after = inspected.predictions[0];
     const given = prefix.map(shownToken).join(" ");
     whatIf.show({ title: `the prediction begins with “${given}”`, before: asOutput(before), after: asOutput(after) });
   }
@@ -275,7 +300,7 @@ export function createView(models) {
   function editTarget(index, anchor) {
     const best = inspected?.predictions[0];
     if (!best || index >= best.tokens.length) return;
-    const position = wordIndices(best.tokens)[index];
+    const position = wordIndices(best.tokens, best.text)[index];
     changes.offerTokens(anchor, {
       token: best.tokens[index],
       alternatives: best.alternatives?.[index] ?? [],
@@ -288,7 +313,7 @@ export function createView(models) {
 
   function editSource(index, anchor) {
     if (model.modality !== "text" || !model.features.includes("what-if") || !maps.map()) return;
-    const position = wordIndices(maps.map().source)[index];
+    const position = wordIndices(maps.map().source, text)[index];
     const word = text.match(/\S+/g)?.[position];
     if (word === undefined) return;
     const onWord = (other) => {
@@ -329,8 +354,8 @@ export function createView(models) {
   async function edit(title, change, onKeep) {
     line.clear();
     node.setAttribute("aria-busy", "true");
+    const { signal } = controller;
     try {
-      const { signal } = controller;
       const found = await post("/v1/what-if", { model: model.id, source: source(), edit: change }, { signal });
       whatIf.show({ title, before: found.before, after: found.after, onKeep });
       announce(found.is_changed ? `The output changes to: ${found.after.text}` : "The output stays the same.");
@@ -338,7 +363,7 @@ export function createView(models) {
     } catch (error) {
       fail(error);
     } finally {
-      node.setAttribute("aria-busy", "false");
+      if (controller.signal === signal) node.setAttribute("aria-busy", "false");
     }
   }
 
@@ -351,6 +376,7 @@ export function createView(models) {
       run();
     },
     close() {
+      typed.cancel();
       controller.abort();
       changes.close(false);
       media.clear();

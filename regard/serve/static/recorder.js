@@ -3,26 +3,38 @@
 /** Create a recorder. */
 export function createRecorder() {
   let session = null;
+  let numStarts = 0;
 
   return {
     isRecording: () => session !== null,
 
-    /** Ask for the microphone and start. */
+    /** Ask for the microphone and start; return whether it records, and was not cancelled since. */
     async start() {
       if (!navigator.mediaDevices) throw new Error("browsers allow it on this machine and over https only");
+      const start = ++numStarts;
       const media = await navigator.mediaDevices.getUserMedia({ audio: true });
       const context = new AudioContext();
-      await context.audioWorklet.addModule("/static/recorder_worklet.js");
+      const started = { media, context, parts: [] };
+      try {
+        await context.audioWorklet.addModule("/static/recorder_worklet.js");
+      } catch (error) {
+        release(started);
+        throw error;
+      }
+      if (start !== numStarts) {
+        release(started);
+        return session !== null;
+      }
       const source = context.createMediaStreamSource(media);
       const worklet = new AudioWorkletNode(context, "recorder", { numberOfOutputs: 0 });
-      const parts = [];
-      worklet.port.onmessage = (event) => parts.push(event.data);
+      worklet.port.onmessage = (event) => started.parts.push(event.data);
       source.connect(worklet);
-      session = { media, context, parts };
+      session = started;
+      return true;
     },
 
     /** Stop and return the recording. */
-    async stop() {
+    stop() {
       const { parts, context } = session;
       this.cancel();
       if (!parts.length) throw new Error("it has sent nothing");
@@ -31,15 +43,20 @@ export function createRecorder() {
 
     /** Stop without a recording. */
     cancel() {
-      session?.media.getTracks().forEach((track) => track.stop());
-      session?.context.close();
+      numStarts++;
+      if (session) release(session);
       session = null;
     },
   };
 }
 
+function release({ media, context }) {
+  media.getTracks().forEach((track) => track.stop());
+  context.close();
+}
+
 /** Return samples as a WAVE file of 16-bit integers with one channel. */
-export function toWave(parts, rate) {
+function toWave(parts, rate) {
   const number = parts.reduce((sum, part) => sum + part.length, 0);
   const view = new DataView(new ArrayBuffer(44 + 2 * number));
   const write = (offset, text) => [...text].forEach((letter, index) => view.setUint8(offset + index, letter.charCodeAt(0)));

@@ -12,8 +12,8 @@ const PLAY_MS = 700;
 /** Number of predictions in the list before all are asked for. */
 const NUM_LISTED = 12;
 
-/** Create the samples; `onRun` is called with the name of another run. */
-export function createSamples({ onRun }) {
+/** Create the samples. */
+export function createSamples() {
   const controls = element("div.controls");
   const texts = element("dl.sample-texts");
   const slider = element("input", { type: "range", min: 0, step: 1, "aria-label": "Validation", oninput: () => choose(Number(slider.value)) });
@@ -63,14 +63,16 @@ export function createSamples({ onRun }) {
   }
 
   function showExample(isOther) {
-    const examples = training ? [...new Set(training.samples.map((sample) => sample.example))].sort() : [];
+    const examples = training ? [...new Set(training.samples.map((sample) => sample.example))].sort((a, b) => a - b) : [];
     if (examples.length && !examples.includes(example)) example = examples[0];
     const before = validations;
     validations = training ? validationsOf(training, example) : [];
+    if (timer && (isOther || validations.length < before.length)) stop();
     const isNew = isOther || before.length !== validations.length || before.at(-1) !== validations.at(-1);
     node.hidden = !training;
     content.hidden = texts.hidden = !validations.length;
-    replace(empty, validations.length || !training ? "" : "This training has no samples yet: they are written at each validation.");
+    const isRunning = training?.about.is_running;
+    replace(empty, isRunning ? "This training has no samples yet: they are written at each validation." : "This training has no samples.");
     empty.hidden = validations.length > 0;
     showControls(examples);
     if (!isNew || !validations.length) return;
@@ -90,7 +92,6 @@ export function createSamples({ onRun }) {
       value: training?.name,
       onchange: (name) => {
         writeState({ run: name });
-        onRun(name);
         training = trainings.find((one) => one.name === name);
         showExample(true);
       },

@@ -2,7 +2,7 @@
 
 import { errorLine, get, isCancelled } from "./api.js";
 import { createChart } from "./chart.js";
-import { announce, button, element, replace, select } from "./dom.js";
+import { announce, element, replace, select } from "./dom.js";
 import { createSamples } from "./samples.js";
 import { readState, writeState } from "./state.js";
 import {
@@ -37,7 +37,7 @@ export function createView() {
   const summary = element("p.note");
   const charts = element("div.charts");
   const table = element("details.card.values");
-  const samples = createSamples({ onRun: () => {} });
+  const samples = createSamples();
   const node = element(
     "div.view.training",
     {},
@@ -55,6 +55,7 @@ export function createView() {
   let isLog = readState().log === "1";
   let pointed = null;
   let timer = null;
+  let numTicks = 0;
   const controller = new AbortController();
   const colors = new Map();
   const statuses = new Map();
@@ -90,6 +91,7 @@ export function createView() {
   /** Ask for what is new, and again later as long as the page is visible. */
   async function tick() {
     clearTimeout(timer);
+    const number = ++numTicks;
     const { signal } = controller;
     let isRunning = false;
     try {
@@ -105,7 +107,7 @@ export function createView() {
       if (isCancelled(error)) return;
       line.show(error);
     }
-    if (signal === controller.signal && !document.hidden) timer = setTimeout(tick, isRunning ? POLL_MS : IDLE_MS);
+    if (number === numTicks && !document.hidden) timer = setTimeout(tick, isRunning ? POLL_MS : IDLE_MS);
   }
 
   const store = (name) => trainings.get(name) ?? trainings.set(name, createTraining(name)).get(name);
@@ -126,15 +128,20 @@ export function createView() {
 
   // Runs ---------------------------------------------------------------------------------------
 
-  /** Return the number of the colour of a run, which stays when other runs appear. */
+  /** Return the number of the colour of a shown run, which stays while it is shown; others differ if there are enough. */
   function colorOf(name) {
-    if (!colors.has(name)) colors.set(name, colors.size % NUM_COLORS);
+    if (!colors.has(name)) {
+      const used = new Set(shownRuns().map((run) => colors.get(run.name)));
+      const free = [...Array(NUM_COLORS).keys()].find((color) => !used.has(color));
+      colors.set(name, free ?? colors.size % NUM_COLORS);
+    }
     return colors.get(name);
   }
 
   function choose(name, isChosen) {
     const others = (chosen ?? []).filter((one) => one !== name);
     chosen = isChosen ? [...others, name] : others;
+    if (!isChosen) colors.delete(name);
     writeState({ runs: chosen.join(SEPARATOR) });
     showRuns();
     showAll();
@@ -170,8 +177,8 @@ export function createView() {
 
   function fillItem(item, run) {
     const status = statusOf(run);
-    const color = colorOf(run.name);
     const isShown = chosen?.includes(run.name) ?? false;
+    const color = isShown ? colorOf(run.name) : 0;
     const [box, text] = [item.querySelector("input"), item.querySelector(".run-text")];
     if (box.checked !== isShown) box.checked = isShown;
     const share = run.total_steps ? Math.min(run.step / run.total_steps, 1) : null;

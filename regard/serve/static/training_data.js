@@ -9,6 +9,7 @@ const MAX_PAGES = 5;
 export function createTraining(name) {
   let position = {};
   let hasMore = true;
+  let loading = null;
   const training = { name, about: null, rows: [], samples: [], isLoaded: false, load, isDue };
 
   /** Return whether there may be something new, by the progress in the list of all trainings. */
@@ -18,8 +19,13 @@ export function createTraining(name) {
     return listed.step !== about.step || listed.stopped !== about.stopped || listed.seconds !== about.seconds;
   }
 
-  /** Load what is new; return whether something has changed. */
-  async function load(signal) {
+  /** Load what is new, once for all that ask meanwhile; return whether something has changed. */
+  function load(signal) {
+    loading ??= loadPages(signal).finally(() => (loading = null));
+    return loading;
+  }
+
+  async function loadPages(signal) {
     let isChanged = false;
     for (let page = 0; page < MAX_PAGES; page++) {
       const path = `/v1/trainings/${name.split("/").map(encodeURIComponent).join("/")}?${new URLSearchParams(position)}`;

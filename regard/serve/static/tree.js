@@ -95,7 +95,7 @@ export function createTree(onContinue) {
       ArrowDown: column[at + 1],
       Home: nodes[0],
     }[event.key];
-    if (event.key === "Enter") onContinue(path(one).map((part) => part.token));
+    if (event.key === "Enter" && !one.is_finished) onContinue(path(one).map((part) => part.token));
     if (!found) return;
     event.preventDefault();
     select(found, true);
