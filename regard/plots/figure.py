@@ -70,17 +70,10 @@ def style() -> Iterator[None]:
     logging.getLogger("matplotlib.font_manager").addFilter(_is_not_about_weights)
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
-    # Some fonts have no bold weight; matplotlib takes another and warns.
-    log = logging.getLogger("matplotlib.font_manager")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with matplotlib.rc_context({**_settings(), "font.family": fonts}):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message=_MISSING)
-                yield
-    finally:
-        log.setLevel(level)
+    with matplotlib.rc_context({**_settings(), "font.family": fonts}):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_MISSING)
+            yield
 
 
 def _is_not_about_weights(record: logging.LogRecord) -> bool:

@@ -44,7 +44,8 @@ def operations(lines):
         (["score", "{run}", "{test}"], ["Reading", "Tokenising", "Scoring"]),
         (["embed", "{run}", "{source}", "--out", "{out}"], ["Tokenising", "Encoding"]),
         (["predict", "{run}", "{source}"], ["Tokenising", "Predicting"]),
-        (["predict", "{run}"], ["Tokenising", "Predicting"]),
+        # A single line is tokenised at once.
+        (["predict", "{run}"], ["Predicting"]),
     ],
 )
 def test_commands_show_their_progress(

@@ -299,10 +299,10 @@ def test_a_restarted_launch_resumes_only_its_own_run(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "prepare_to_resume", lambda folder: None)
     request = Request(data="pairs.tsv", out=tmp_path, settings=("train.max_steps=1",))
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "mine")
-    resumed = training._check_folder(request, is_restarted=True)
+    resumed = training._check_folder(request, is_restarted=True, is_left=False)
     assert resumed.is_resumed and not resumed.settings
     with pytest.raises(ConfigError, match="already holds a run"):
-        training._check_folder(request, is_restarted=False)
+        training._check_folder(request, is_restarted=False, is_left=False)
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "other")
     with pytest.raises(ConfigError, match="already holds a run"):
-        training._check_folder(request, is_restarted=True)
+        training._check_folder(request, is_restarted=True, is_left=False)
