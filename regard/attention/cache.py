@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
+
+KeyValue: TypeAlias = tuple[Tensor, Tensor]
+"""Keys and values, each (B, H, K, E)."""
 
 
 @dataclass
@@ -96,6 +100,18 @@ class KeyValueCache:
         else:
             buffer.keys[:, :, self._past : end] = keys
             buffer.values[:, :, self._past : end] = values
+            buffer.length = self._end = end
+        return self.visible
+
+    def reserve(self, batch: int, num_heads: int, *, num_tokens: int, head_dim: int) -> KeyValue:
+        """Return the keys and values of all positions, in which those of this step are not set.
+
+        For code that writes them itself, in float32 on a CPU and without gradients.
+        """
+        buffer, end = self._buffer, self._past + num_tokens
+        if buffer is None or not buffer.is_free(self._past, end):
+            self._copy_past(*torch.empty(2, batch, num_heads, num_tokens, head_dim))
+        else:
             buffer.length = self._end = end
         return self.visible
 

@@ -10,14 +10,11 @@ from regard.attention.attend import (
     scaled_dot,
     weighted_sum,
 )
-from regard.attention.cache import KeyValueCache
+from regard.attention.cache import KeyValue, KeyValueCache
 from regard.attention.masks import causal_mask
 from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
 from regard.core.module import Linear, apply_jointly
-
-KeyValue = tuple[Tensor, Tensor]
-"""Projected keys and values, each (B, H, K, E)."""
 
 
 def simplified_self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:

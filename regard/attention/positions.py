@@ -167,12 +167,15 @@ class RotaryPositions(Positions):
     def rotate(self, vectors: Tensor, positions: Tensor) -> Tensor:
         """Rotate queries or keys (B, H, L, E). Column i is paired with column i + E/2."""
         half = vectors.shape[-1] // 2
-        frequencies = _frequencies(half, positions.device)
-        angles = positions[:, None] * frequencies  # one row per position, one column per pair
-        cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
+        cos, sin = (table.to(vectors.dtype) for table in self.rotations(positions))
         first, second = vectors[..., :half], vectors[..., half : 2 * half]
         rotated = [first * cos - second * sin, second * cos + first * sin]
         return torch.cat([*rotated, vectors[..., 2 * half :]], dim=-1)
+
+    def rotations(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return cosine and sine of the angles, one row per position, one column per pair."""
+        angles = positions[:, None] * _frequencies(self.head_dim // 2, positions.device)
+        return angles.cos(), angles.sin()
 
 
 class ShawPositions(Positions):

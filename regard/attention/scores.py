@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from regard.attention.attend import scaled_dot
 from regard.core.errors import ConfigError
-from regard.core.linear import linear
 from regard.core.module import Linear, Module
+from regard.core.native.linear import linear
 
 ScoreKind = Literal[
     "dot", "scaled_dot", "general", "additive", "concat", "location", "cosine", "gaussian"

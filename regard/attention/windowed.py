@@ -5,8 +5,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.attention.attend import attend
+from regard.attention.cache import KeyValue
 from regard.attention.masks import window_mask
-from regard.attention.multihead import KeyValue, SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.attention.positions import Positions
 
 

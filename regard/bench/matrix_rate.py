@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.bench.contender import synchronize
 from regard.bench.products import Product, step_flops
-from regard.core.linear import has_onednn, multiply
+from regard.core.native.linear import has_onednn, multiply
 
 SQUARE = {"cpu": 2048, "cuda": 8192}
 """Rows of the large square matrices, by type of device."""

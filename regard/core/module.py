@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from regard.core.linear import Product, linear
+from regard.core.native.linear import Product, linear
 
 M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")

@@ -12,10 +12,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.core.cached_folder import CachedFolder, cache_folder, find_or_build
 from regard.core.logging import logger
 from regard.core.progress import track
-from regard.data.cached_folder import CachedFolder, find_or_build
-from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
 
 Array = NDArray[Any]

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
+from regard.core.cached_folder import cache_folder
 from regard.core.errors import DataError
 from regard.core.logging import logger
 from regard.core.progress import count_each, counting
 from regard.core.workers import count_workers, map_chunks
 from regard.data.cache import ArrayCache, Decoded
-from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
 from regard.data.media import Array, Decoder
 

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention, weighted_sum
-from regard.attention.multihead import KeyValue, MultiHeadAttention
+from regard.attention.cache import KeyValue
+from regard.attention.multihead import MultiHeadAttention
 from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.errors import ConfigError
 from regard.models.decoders.prefix_lm import PrefixAttention

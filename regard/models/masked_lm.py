@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from regard.core.config import AtLeast, Config
-from regard.core.linear import linear
 from regard.core.module import Embedding, Linear, Module
+from regard.core.native.linear import linear
 from regard.core.specs import TextSpec
 from regard.models.encoders import check_unpooled
 from regard.models.encoders.bert import BertEncoderConfig

@@ -10,8 +10,8 @@ from torch import nn
 from regard.attention.positions import Positions
 from regard.attention.scores import AdditiveScore
 from regard.core.errors import ConfigError
-from regard.core.linear import PRODUCTS, PlainProduct
 from regard.core.module import Linear, PackedLinear
+from regard.core.native.linear import PRODUCTS, PlainProduct
 from regard.models.fused import fuse
 from regard.models.packed.blocks import PackedStack
 from regard.models.packed.recurrent import PackedAdditiveScore, PackedRecurrence

@@ -11,8 +11,8 @@ from torch.autograd.function import once_differentiable
 from regard.core.config import Config, DropoutRate, Positive
 from regard.core.device import has_native_bf16
 from regard.core.dropout import Dropout
-from regard.core.linear import linear
 from regard.core.module import Module
+from regard.core.native.linear import linear
 from regard.models.interfaces import LayerStates
 
 Cell = Literal["vanilla", "gru", "lstm"]

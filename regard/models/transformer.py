@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from torch import Tensor, nn
 
 from regard.attention.beam_cache import BeamCache
-from regard.attention.cache import KeyValueCache
-from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
+from regard.attention.cache import KeyValue, KeyValueCache
+from regard.attention.multihead import CrossAttention, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import (
     Config,

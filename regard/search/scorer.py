@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from regard.core.native.kernels import log_softmax
 from regard.models.interfaces import Memory, State
 from regard.models.language_model import LanguageModel
 from regard.models.seq2seq import EncoderDecoder
@@ -90,5 +91,8 @@ class ModelScorer:
     def process(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Process tokens (B·W, T) in one pass and return log-probabilities (B·W, T, V)."""
         logits, state = self._model.step(tokens, state)
+        found = log_softmax(logits, self._banned)
+        if found is not None:
+            return found, state
         log_probs = logits.log_softmax(-1, dtype=torch.float32)  # (B·W, T, V)
         return log_probs.index_fill_(-1, self._banned, -torch.inf), state

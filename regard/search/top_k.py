@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from regard.core.native.kernels import find_top
+
 BLOCK = 64
 """Tokens of a block of the vocabulary."""
 MIN_BLOCKS = 16
@@ -24,6 +26,9 @@ def top_continuations(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor
     batch, beams = totals.shape
     vocab = log_probs.shape[1]
     k = min(k, beams * vocab)
+    found = find_top(totals, log_probs, k)
+    if found is not None:
+        return found
     if vocab < MIN_BLOCKS * BLOCK or vocab * beams < MIN_BLOCKS * BLOCK * k:
         sums = (totals.flatten()[:, None] + log_probs).view(batch, -1)  # (B, W·V)
         return sums.topk(k, dim=1)
@@ -52,6 +57,9 @@ def most_likely(log_probs: Tensor) -> tuple[Tensor, Tensor]:
     On a CPU, torch finds maxima with their indices at a tenth of the speed of maxima alone, so a
     large vocabulary is searched in two steps: the maxima of blocks, then one block per row.
     """
+    found = find_top(log_probs.new_zeros(len(log_probs), 1), log_probs, 1)
+    if found is not None:
+        return found[0][:, 0], found[1][:, 0]
     vocab = log_probs.shape[1]
     if log_probs.device.type != "cpu" or vocab < MIN_BLOCKS * BLOCK:
         values, tokens = log_probs.max(-1)
@@ -59,8 +67,8 @@ def most_likely(log_probs: Tensor) -> tuple[Tensor, Tensor]:
     values, blocks = _block_maxima(log_probs).max(-1)  # (N,)
     candidates = blocks[:, None] * BLOCK + torch.arange(BLOCK)
     # The last block may be shorter; its last token is then repeated at the end.
-    found = log_probs.gather(1, candidates.clamp_(max=vocab - 1)).max(-1).indices
-    return values, candidates.gather(1, found[:, None])[:, 0]
+    within = log_probs.gather(1, candidates.clamp_(max=vocab - 1)).max(-1).indices
+    return values, candidates.gather(1, within[:, None])[:, 0]
 
 
 def _block_maxima(log_probs: Tensor) -> Tensor:

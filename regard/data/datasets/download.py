@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 
+from regard.core.cached_folder import cache_folder
 from regard.core.errors import DataError
 from regard.core.files import replacing, sha256, write_text
 from regard.core.logging import logger
@@ -15,12 +16,6 @@ from regard.core.progress import counting
 
 BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30
-
-
-def cache_folder() -> Path:
-    """Return the folder of downloads: `REGARD_CACHE`, or `~/.cache/regard` if not set."""
-    folder = os.environ.get("REGARD_CACHE")
-    return Path(folder) if folder else Path.home() / ".cache" / "regard"
 
 
 def local_folder(name: str) -> Path:

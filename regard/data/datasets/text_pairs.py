@@ -8,8 +8,9 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+from regard.core.cached_folder import cache_folder
 from regard.core.errors import DataError
-from regard.data.datasets.download import cache_folder, fetch, local_folder
+from regard.data.datasets.download import fetch, local_folder
 from regard.data.datasets.loading import Parts, build_splits, check_argument, find_folder
 from regard.data.example import Example
 from regard.data.expansion import check_member

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from regard.core.cached_folder import find_or_build
 from regard.core.progress import counting
 from regard.core.workers import count_workers, map_chunks
-from regard.data.cached_folder import find_or_build
 from regard.data.corpus import Array, Corpus, corpora_folder, open_array, parse_line, to_offsets
 from regard.data.example import Example
 from regard.data.labels import LabelField

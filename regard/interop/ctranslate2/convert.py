@@ -12,9 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from regard.attention.positions import POSITIONS
+from regard.core.cached_folder import cache_folder, find_or_build
 from regard.core.errors import ConfigError, ExportError
-from regard.data.cached_folder import find_or_build
-from regard.data.datasets.download import cache_folder
 from regard.interop.huggingface.export import find_layout
 from regard.interop.huggingface.layout import Config
 from regard.interop.huggingface.marian import HALVES

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, relu, scaled_dot_product_attention
 
 from regard.attention.attend import Attention, attend
-from regard.attention.cache import KeyValueCache
-from regard.attention.multihead import CrossAttention, KeyValue, MultiHeadAttention, SelfAttention
+from regard.attention.cache import KeyValue, KeyValueCache
+from regard.attention.multihead import CrossAttention, MultiHeadAttention, SelfAttention
 from regard.attention.positions import Positions
 from regard.core.module import PackedLinear
 from regard.models.layers import FeedForward, Residual
+from regard.models.packed import native
 from regard.models.transformer import TransformerBlock, TransformerStack
 
 
@@ -30,7 +31,9 @@ class PackedStack(TransformerStack):
 
     def __init__(self, stack: TransformerStack) -> None:
         super().__init__(stack, num_rounds=stack.num_rounds)
-        self._packed = [_PackedBlock(block) for block in self] if _all_supported(self) else None
+        self._native = native.NativeStack(self) if native.is_supported(self) else None
+        is_packed = self._native is None and _all_supported(self)
+        self._packed = [_PackedBlock(block) for block in self] if is_packed else None
         self._attentions = [part for part in self.modules() if isinstance(part, Attention)]
 
     def forward(
@@ -44,7 +47,17 @@ class PackedStack(TransformerStack):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Map states (B, T, D) to states of the same shape; arguments as in `TransformerStack`."""
-        if self._packed is None or any(one.needs_weights for one in self._attentions):
+        needs_weights = any(one.needs_weights for one in self._attentions)
+        if self._native is not None and not needs_weights and _is_plain(states):
+            return self._native.run(
+                states,
+                mask=mask,
+                is_causal=is_causal,
+                caches=caches,
+                memory=memory,
+                memory_mask=memory_mask,
+            )
+        if self._packed is None or needs_weights:
             return super().forward(
                 states,
                 mask=mask,
@@ -67,6 +80,10 @@ class PackedStack(TransformerStack):
                     states = block.attend_cross(states, projected, memory_mask)
                 states = block.feed(states)
         return states
+
+
+def _is_plain(states: Tensor) -> bool:
+    return states.dtype == torch.float32 and not (states.requires_grad and torch.is_grad_enabled())
 
 
 def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

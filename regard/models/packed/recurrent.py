@@ -1,18 +1,14 @@
 """Recurrent layers and additive scores for inference on a CPU, faster than the originals."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
 from regard.attention.scores import AdditiveScore, Score
-from regard.core.linear import Product
 from regard.core.module import Module
+from regard.core.native.linear import Build, Product
 from regard.models.interfaces import LayerStates
 from regard.models.recurrent import CELLS, WEIGHTS, Recurrence
-
-Build = Callable[[Tensor, Tensor | None], Product]
 
 MAX_EXPONENT = 40.0
 """Limit of exponents: their sum does not overflow, and tanh of half of it is 1."""

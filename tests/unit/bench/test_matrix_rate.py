@@ -4,7 +4,7 @@ import torch
 from regard.bench import matrix_rate
 from regard.bench.matrix_rate import MatrixRate
 from regard.bench.products import Product
-from regard.core.linear import has_onednn
+from regard.core.native.linear import has_onednn
 
 CPU = torch.device("cpu")
 

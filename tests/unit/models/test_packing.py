@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.core.linear import PRODUCTS
 from regard.core.module import Linear, PackedLinear, apply_jointly
+from regard.core.native.linear import PRODUCTS
 from regard.models.packing import pack
 
 BOUNDS = {"fp32": 1e-5, "bf16": 0.05, "int8": 0.1}

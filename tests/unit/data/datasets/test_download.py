@@ -5,8 +5,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from regard.core.cached_folder import cache_folder
 from regard.core.errors import DataError
-from regard.data.datasets.download import cache_folder, fetch
+from regard.data.datasets.download import fetch
 
 BODY = b"pairs\n" * 1000
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.scores import AdditiveScore
-from regard.core.linear import PRODUCTS
+from regard.core.native.linear import PRODUCTS
 from regard.models.packed.recurrent import MAX_EXPONENT, PackedAdditiveScore, PackedRecurrence
 from regard.models.packing import pack
 from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors

@@ -5,8 +5,8 @@ import torch
 from torch.nn.functional import linear as torch_linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.core import linear as module
-from regard.core.linear import MIN_CAST_ROWS, MIN_PRODUCTS, linear
+from regard.core.native import linear as module
+from regard.core.native.linear import MIN_CAST_ROWS, MIN_PRODUCTS, linear
 
 ROWS, INPUTS, OUTPUTS = 640, 64, 96
 assert ROWS * INPUTS * OUTPUTS >= MIN_PRODUCTS and ROWS >= MIN_CAST_ROWS

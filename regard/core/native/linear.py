@@ -12,6 +12,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear as torch_linear
 from torch.nn.functional import relu
 
+from regard.core.native.kernels import ZERO_POINT, NativeProduct, Precision, is_fast, row_scales
+
 MIN_PRODUCTS = 1 << 21
 """Products of two numbers from which the call of oneDNN costs less than it saves."""
 MIN_CAST_ROWS = 512
@@ -211,10 +213,6 @@ def _activate(outputs: Tensor, activation: Activation) -> Tensor:
     return relu(outputs) if activation == "relu" else outputs
 
 
-ZERO_POINT = 128
-"""Quantised value of zero."""
-
-
 class Int8Product:
     """Product with a weight in 8-bit integers, one scale per output.
 
@@ -223,7 +221,7 @@ class Int8Product:
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         weight = weight.detach().float()
-        self.scales = _scales(weight)[:, 0]
+        self.scales = row_scales(weight)[:, 0]
         quantised = (weight / self.scales[:, None]).round().to(torch.int8)
         self.zeros = torch.zeros(len(weight), dtype=torch.long)
         self.bias = None if bias is None else bias.detach().float()
@@ -233,7 +231,7 @@ class Int8Product:
     def __call__(self, inputs: Tensor) -> Tensor:
         """Map (..., D) to (..., E)."""
         rows = inputs.reshape(-1, inputs.shape[-1])
-        scales = _scales(rows)
+        scales = row_scales(rows)
         outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
             # Unsigned, with 128 for zero: signed inputs have fast code on few processors only.
             (rows / scales).round_().add_(ZERO_POINT).to(torch.uint8),
@@ -260,11 +258,6 @@ class Int8Product:
         return _activate(self(inputs), activation)
 
 
-def _scales(rows: Tensor) -> Tensor:
-    """Return the scale (N, 1) of each row (N, D), at which its largest value is 127."""
-    return rows.abs().amax(1, keepdim=True).clamp_(min=1e-8) / 127
-
-
 def _multiply(
     inputs: Tensor, packed: Tensor, bias: Tensor | None, *, activation: Activation
 ) -> Tensor:
@@ -272,9 +265,24 @@ def _multiply(
     return outputs
 
 
-PRODUCTS: dict[str, Callable[[Tensor, Tensor | None], Product]] = {
-    "fp32": Fp32Product,
-    "bf16": Bf16Product,
-    "int8": Int8Product,
+Build: TypeAlias = Callable[[Tensor, Tensor | None], Product]
+"""Function of a weight (E, D) and a bias (E,) or None."""
+
+
+def _fastest(precision: Precision, other: Build) -> Build:
+    """Return the function that builds the fastest product in a precision on this processor."""
+
+    def build(weight: Tensor, bias: Tensor | None) -> Product:
+        if is_fast(precision) and weight.device.type == "cpu":
+            return NativeProduct(weight, bias, precision)
+        return other(weight, bias)
+
+    return build
+
+
+PRODUCTS: dict[str, Build] = {
+    "fp32": _fastest("fp32", Fp32Product),
+    "bf16": _fastest("bf16", Bf16Product),
+    "int8": _fastest("int8", Int8Product),
 }
 """Products by precision."""

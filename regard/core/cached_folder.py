@@ -1,5 +1,6 @@
 """Folders of files that are computed once, kept in the cache and verified at every use."""
 
+import os
 import shutil
 import tempfile
 import time
@@ -19,6 +20,12 @@ _PART = ".part"
 """Suffix of unfinished folders."""
 NUM_ATTEMPTS = 3
 """Attempts to replace a damaged folder that other processes replace at the same time."""
+
+
+def cache_folder() -> Path:
+    """Return the folder of all cached files: `REGARD_CACHE`, or `~/.cache/regard` if not set."""
+    folder = os.environ.get("REGARD_CACHE")
+    return Path(folder) if folder else Path.home() / ".cache" / "regard"
 
 
 @dataclass(frozen=True)

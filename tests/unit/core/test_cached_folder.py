@@ -4,8 +4,8 @@ from threading import Barrier
 
 import pytest
 
+from regard.core.cached_folder import find_or_build
 from regard.core.errors import DataError
-from regard.data.cached_folder import find_or_build
 
 
 @pytest.fixture

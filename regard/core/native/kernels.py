@@ -1,0 +1,184 @@
+"""Kernels on tensors: linear maps with packed weights, log-softmax, the largest continuations.
+
+Each row of a result depends on its own inputs alone, to the last bit.
+"""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from regard.core.native.library import load_library
+
+Precision: TypeAlias = Literal["fp32", "bf16", "int8"]
+PRECISIONS: dict[str, int] = {"fp32": 0, "bf16": 1, "int8": 2}
+GROUPS = {"fp32": 1, "bf16": 2, "int8": 4}
+"""Inputs of an output that lie side by side in a packed weight."""
+ACTIVATIONS = {"none": 0, "relu": 1, "silu": 2}
+ZERO_POINT = 128
+"""Quantised input that stands for zero."""
+
+
+class MapStruct(ctypes.Structure):
+    """`Map` of kernels.cpp."""
+
+    _fields_ = (
+        ("panels", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
+        ("offsets", ctypes.c_void_p),
+        ("inputs", ctypes.c_int64),
+        ("outputs", ctypes.c_int64),
+        ("precision", ctypes.c_int32),
+    )
+
+
+@functools.cache
+def find_kernels() -> Any:
+    """Return the library with the types of its functions; None if there is none."""
+    library = load_library()
+    if library is None:
+        return None
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    library.panel_size.restype = number
+    library.multiply.argtypes = (pointer, pointer, number, number, pointer, ctypes.c_int32)
+    library.log_softmax.argtypes = (pointer, number, number, pointer, number)
+    library.find_top.argtypes = (pointer, pointer, *[number] * 4, pointer, pointer)
+    library.run_blocks.argtypes = (pointer,)
+    for name in ("multiply", "log_softmax", "find_top", "run_blocks"):
+        getattr(library, name).restype = None
+    return library
+
+
+@functools.cache
+def is_fast(precision: Precision) -> bool:
+    """Return whether there is a library whose products in a precision are the fastest here.
+
+    On processors with matrix units (AMX), those of oneDNN in bf16 and int8 are.
+    """
+    library = find_kernels()
+    if library is None:
+        return False
+    has_matrix_units = precision != "fp32" and torch.cpu._is_amx_tile_supported()
+    return (
+        bool(library.supported_precisions() >> PRECISIONS[precision] & 1) and not has_matrix_units
+    )
+
+
+class NativeProduct:
+    """Linear map of float32 inputs (..., D) to (..., E) in a precision.
+
+    In bf16 and int8, inputs are converted row by row, and sums are float32 and int32.
+
+    Args:
+        weight: (E, D).
+        bias: (E,), or None.
+        precision: The precision.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
+        self._library = find_kernels()
+        weight = weight.detach().float()
+        self.num_outputs, num_inputs = weight.shape
+        size = int(self._library.panel_size())
+        group = GROUPS[precision]
+        rows, columns = -self.num_outputs % size, -num_inputs % group
+        padded = torch.nn.functional.pad(weight, (0, columns, 0, rows))
+        scales = offsets = None
+        if precision == "int8":
+            scales = row_scales(padded)[:, 0].contiguous()
+            padded = (padded / scales[:, None]).round().to(torch.int8)
+            offsets = ZERO_POINT * padded.sum(1, dtype=torch.int32)
+        elif precision == "bf16":
+            padded = padded.bfloat16()
+        panels = padded.view(-1, size, (num_inputs + columns) // group, group).transpose(1, 2)
+        bias = None if bias is None else bias.detach().float().contiguous()
+        # The structure refers to the memory of these tensors.
+        self._tensors = (panels.contiguous(), bias, scales, offsets)
+        pointers = (None if one is None else one.data_ptr() for one in self._tensors)
+        self.struct = MapStruct(*pointers, num_inputs, self.num_outputs, PRECISIONS[precision])
+        self._address = ctypes.addressof(self.struct)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Map (..., D) to (..., E)."""
+        return self.map(inputs)
+
+    def map(self, inputs: Tensor, activation: str = "none") -> Tensor:
+        """Map (..., D) to (..., E) and activate the outputs."""
+        inputs = inputs.float().contiguous()
+        outputs = inputs.new_empty(*inputs.shape[:-1], self.num_outputs)
+        width = inputs.shape[-1]
+        self._library.multiply(
+            self._address,
+            inputs.data_ptr(),
+            inputs.numel() // width,
+            width,
+            outputs.data_ptr(),
+            ACTIVATIONS[activation],
+        )
+        return outputs
+
+
+def row_scales(rows: Tensor) -> Tensor:
+    """Return the scale (N, 1) of each row (N, D), at which its largest value is 127."""
+    return rows.abs().amax(1, keepdim=True).clamp_(min=1e-8) / 127
+
+
+def log_softmax(logits: Tensor, banned: Tensor) -> Tensor | None:
+    """Replace logits (..., V) by log-probabilities in place; None if the kernel cannot.
+
+    Args:
+        logits: The logits, of a single use.
+        banned: (N,) tokens that get -inf afterwards.
+    """
+    library = find_kernels() if _is_plain(logits) else None
+    if library is None:
+        return None
+    vocab = logits.shape[-1]
+    num_rows = logits.numel() // vocab
+    library.log_softmax(logits.data_ptr(), num_rows, vocab, banned.data_ptr(), len(banned))
+    return logits
+
+
+def find_top(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor, Tensor] | None:
+    """Return the k largest sums of each sentence and their indices; None if the kernel cannot.
+
+    Args:
+        totals: (B, W), a term for each row.
+        log_probs: (B·W, V).
+        k: Number of sums, at most W·V.
+    """
+    library = find_kernels() if _is_plain(log_probs) and _is_plain(totals) else None
+    if library is None:
+        return None
+    batch, beams = totals.shape
+    values = totals.new_empty(batch, k)
+    indices = torch.empty(batch, k, dtype=torch.long)
+    library.find_top(
+        totals.data_ptr(),
+        log_probs.data_ptr(),
+        batch,
+        beams,
+        log_probs.shape[1],
+        k,
+        values.data_ptr(),
+        indices.data_ptr(),
+    )
+    return values, indices
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return (
+        tensor.dtype == torch.float32
+        and tensor.device.type == "cpu"
+        and tensor.is_contiguous()
+        and not (tensor.requires_grad and torch.is_grad_enabled())
+    )
+
+
+def addresses(tensors: Sequence[Tensor]) -> list[int]:
+    """Return where tensors are in memory."""
+    return [tensor.data_ptr() for tensor in tensors]

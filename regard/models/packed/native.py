@@ -1,0 +1,251 @@
+"""Transformer blocks for inference on a CPU by one call of a compiled kernel per step."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu, silu
+
+from regard.attention.cache import KeyValue, KeyValueCache
+from regard.attention.multihead import CrossAttention, SelfAttention
+from regard.attention.positions import Positions, RotaryPositions
+from regard.core.module import PackedLinear
+from regard.core.native.kernels import ACTIVATIONS, MapStruct, NativeProduct, find_kernels
+from regard.models.layers import FeedForward, GatedFeedForward, Residual
+from regard.models.transformer import TransformerBlock, TransformerStack
+
+
+class _NormStruct(ctypes.Structure):
+    """`Norm` of kernels.cpp."""
+
+    _fields_ = (
+        ("weight", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("epsilon", ctypes.c_float),
+        ("is_rms", ctypes.c_int32),
+    )
+
+
+class _BlockStruct(ctypes.Structure):
+    """`Block` of kernels.cpp."""
+
+    _fields_ = (
+        *((name, MapStruct) for name in ("joint", "self_output", "query", "cross_output")),
+        *((name, MapStruct) for name in ("hidden", "output")),
+        *((name, _NormStruct) for name in ("self_norm", "cross_norm", "feed_norm")),
+        *((name, ctypes.c_int32) for name in ("is_norm_first", "has_cross")),
+        *((name, ctypes.c_int32) for name in ("activation", "is_gated")),
+    )
+
+
+class _KeyValueStruct(ctypes.Structure):
+    """`KeyValue` of kernels.cpp."""
+
+    _fields_ = (
+        ("keys", ctypes.c_void_p),
+        ("values", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("batch", "head", "position")),
+    )
+
+
+class _StepStruct(ctypes.Structure):
+    """`Step` of kernels.cpp."""
+
+    _fields_ = (
+        ("blocks", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("num_blocks", "num_rounds")),
+        ("states", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("batch", "rows", "dim", "num_heads")),
+        ("caches", ctypes.c_void_p),
+        ("num_keys", ctypes.c_int64),
+        ("mask", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("mask_batch", "mask_row")),
+        ("is_causal", ctypes.c_int32),
+        ("memories", ctypes.c_void_p),
+        ("memory_length", ctypes.c_int64),
+        ("memory_mask", ctypes.c_void_p),
+        ("memory_batch", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("cosines", "sines")),
+    )
+
+
+class NativeStack:
+    """The computation of a stack of transformer blocks.
+
+    Args:
+        stack: The stack, for which `is_supported` is true; its linear layers are packed.
+    """
+
+    def __init__(self, stack: TransformerStack) -> None:
+        blocks: list[Any] = list(stack)
+        attention = blocks[0].self_attention
+        self._library = find_kernels()
+        self._dim = attention.query_map.out_features
+        self._num_heads = self._dim // attention.head_dim
+        self._head_dim = attention.head_dim
+        self._num_rounds = stack.num_rounds
+        self._positions: Positions = attention.positions
+        self._cross: list[Any] = [getattr(block, "cross_attention", None) for block in blocks]
+        # The structures refer to the memory of these tensors.
+        self._kept: list[Any] = []
+        self._blocks = (_BlockStruct * len(blocks))(*(self._build(block) for block in blocks))
+
+    def _build(self, block: Any) -> _BlockStruct:
+        attention: Any = block.self_attention
+        layer: Any = block.feed_forward
+        maps = (attention.query_map, attention.key_map, attention.value_map)
+        struct = _BlockStruct(
+            joint=self._keep(maps[0].join(maps)),
+            self_output=self._keep(attention.output_map.product),
+            self_norm=self._norm(block.self_residual),
+            feed_norm=self._norm(block.feed_residual),
+            output=self._keep(layer.output_map.product),
+            is_norm_first=block.self_residual.is_norm_first,
+            is_gated=type(layer) is GatedFeedForward,
+        )
+        if struct.is_gated:
+            struct.hidden = self._keep(layer.gate_map.join((layer.gate_map, layer.hidden_map)))
+        else:
+            struct.hidden = self._keep(layer.hidden_map.product)
+            struct.activation = ACTIVATIONS["relu" if layer.activation is relu else "silu"]
+        if hasattr(block, "cross_attention"):
+            struct.has_cross = 1
+            struct.query = self._keep(block.cross_attention.query_map.product)
+            struct.cross_output = self._keep(block.cross_attention.output_map.product)
+            struct.cross_norm = self._norm(block.cross_residual)
+        return struct
+
+    def _keep(self, product: NativeProduct) -> MapStruct:
+        self._kept.append(product)
+        return product.struct
+
+    def _norm(self, residual: Residual) -> _NormStruct:
+        norm: Any = residual.norm
+        bias = getattr(norm, "bias", None)
+        tensors = [one.detach().float() for one in (norm.weight, bias) if one is not None]
+        self._kept.append(tensors)
+        is_rms = isinstance(norm, nn.RMSNorm)
+        return _NormStruct(
+            tensors[0].data_ptr(), None if is_rms else tensors[1].data_ptr(), norm.eps, is_rms
+        )
+
+    def run(
+        self,
+        states: Tensor,
+        *,
+        mask: Tensor | None,
+        is_causal: bool,
+        caches: Sequence[KeyValueCache] | None,
+        memory: Tensor | list[KeyValue] | None,
+        memory_mask: Tensor | None,
+    ) -> Tensor:
+        """Map states (B, T, D); arguments as in `TransformerStack`."""
+        batch, rows, _ = states.shape
+        states = states.clone(memory_format=torch.contiguous_format)
+        step = _StepStruct(
+            blocks=ctypes.addressof(self._blocks),
+            num_blocks=len(self._blocks),
+            num_rounds=self._num_rounds,
+            states=states.data_ptr(),
+            batch=batch,
+            rows=rows,
+            dim=self._dim,
+            num_heads=self._num_heads,
+            is_causal=is_causal,
+        )
+        # Tensors that the structure refers to until the end of the call.
+        kept: list[Any] = []
+        if caches is not None:
+            pairs = [
+                one.reserve(batch, self._num_heads, num_tokens=rows, head_dim=self._head_dim)
+                for one in caches
+            ]
+            structs = _structs(pairs)
+            step.caches, step.num_keys = ctypes.addressof(structs), pairs[0][0].shape[2]
+            kept += [pairs, structs]
+        if mask is not None:
+            mask = mask if mask.stride(2) == 1 else mask.contiguous()
+            step.mask = mask.data_ptr()
+            step.mask_batch = mask.stride(0) if len(mask) > 1 else 0
+            step.mask_row = mask.stride(1) if mask.shape[1] > 1 else 0
+        if memory is not None:
+            assert memory_mask is not None
+            memories = [_plain(self._project(memory, index)) for index in range(len(self._blocks))]
+            memory_mask = memory_mask.contiguous()
+            structs = _structs(memories)
+            step.memories, step.memory_length = ctypes.addressof(structs), memory_mask.shape[1]
+            step.memory_mask, step.memory_batch = memory_mask.data_ptr(), memory_mask.stride(0)
+            kept += [memories, structs]
+        if isinstance(self._positions, RotaryPositions):
+            positions = None if caches is None else caches[0].positions
+            if positions is None:
+                first = 0 if caches is None else caches[0].num_past
+                positions = torch.arange(first, first + rows)
+            tables = self._positions.rotations(positions[-rows:])
+            step.cosines, step.sines = (table.data_ptr() for table in tables)
+            kept.append(tables)
+        self._library.run_blocks(ctypes.byref(step))
+        return states
+
+    def _project(self, memory: Tensor | list[KeyValue], index: int) -> KeyValue:
+        """Return the cross-attention keys and values of a block."""
+        if isinstance(memory, list):
+            return memory[index]
+        projected: KeyValue = self._cross[index].project(memory)
+        return projected
+
+
+def _structs(pairs: Sequence[KeyValue]) -> Any:
+    """Return an array of the keys and values of all blocks."""
+    return (_KeyValueStruct * len(pairs))(
+        *(
+            _KeyValueStruct(keys.data_ptr(), values.data_ptr(), *keys.stride()[:3])
+            for keys, values in pairs
+        )
+    )
+
+
+def _plain(pair: KeyValue) -> KeyValue:
+    """Return keys and values with equal strides, whose heads are contiguous."""
+    keys, values = pair
+    if keys.stride() == values.stride() and keys.stride(3) == 1:
+        return pair
+    return keys.contiguous(), values.contiguous()
+
+
+def is_supported(stack: TransformerStack) -> bool:
+    """Return whether the kernel computes all blocks of a stack with packed linear layers."""
+    return len(stack) > 0 and all(
+        type(block) is TransformerBlock and _is_block_supported(block) for block in stack
+    )
+
+
+def _is_block_supported(block: Any) -> bool:
+    attention, layer = block.self_attention, block.feed_forward
+    positions = attention.positions
+    has_bias = type(positions).bias is not Positions.bias
+    is_rotated = type(positions).rotate is not Positions.rotate
+    parts = [attention, getattr(block, "cross_attention", attention)]
+    residuals = [getattr(block, name, None) for name in ("self_residual", "cross_residual")]
+    return (
+        not has_bias
+        and (not is_rotated or type(positions) is RotaryPositions)
+        and [type(part) for part in parts] in ([SelfAttention, CrossAttention], [SelfAttention] * 2)
+        and all(part.key_map.out_features == part.query_map.out_features for part in parts)
+        and all(_is_native(part.query_map) for part in parts)
+        and all(
+            type(one.norm) in (nn.LayerNorm, nn.RMSNorm) and one.norm.weight is not None
+            for one in (*residuals, block.feed_residual)
+            if one is not None
+        )
+        and (
+            type(layer) is GatedFeedForward
+            or (type(layer) is FeedForward and layer.activation in (relu, silu))
+        )
+    )
+
+
+def _is_native(layer: Any) -> bool:
+    return isinstance(layer, PackedLinear) and isinstance(layer.product, NativeProduct)
