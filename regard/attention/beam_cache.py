@@ -105,14 +105,18 @@ class BeamCache:
         slots = None
         if mask is not None and (self.beams > 1 or self.slots is not None):
             # The last token of a hypothesis attends to all its slots.
-            last = mask.view(len(mask), self.beams, num_tokens, -1)
-            slots = last[:, :, -1]
+            slots = mask
+            if num_tokens > 1:
+                slots = mask.view(len(mask), self.beams, num_tokens, -1)[:, :, -1]
         caches = [cache.fork(positions) for cache in self.caches]
         return BeamCache(caches, self.beams, end, mask, slots, positions)
 
     def _mask(self, num_tokens: int, num_slots: int, device: torch.device) -> Tensor:
         """Return the mask (B, W·T, K) of a step."""
         num_new = self.beams * num_tokens
+        if num_tokens == 1 and self.slots is not None:
+            own = torch.eye(self.beams, dtype=torch.bool, device=device)
+            return torch.cat([self.slots, own.expand(len(self.slots), -1, -1)], dim=2)
         new = torch.eye(self.beams, dtype=torch.bool, device=device)  # (W·T, W·T)
         if num_tokens > 1:
             causal = torch.ones(num_tokens, num_tokens, dtype=torch.bool, device=device).tril()
@@ -151,9 +155,9 @@ class BeamCache:
             return self.select(rows)
         if self.slots is None:
             return self
-        parents = (rows % self.beams).view(-1, self.beams, 1)
-        slots = self.slots.expand(len(parents), -1, -1)
-        return replace(self, slots=slots.gather(1, parents.expand_as(slots)))
+        slots = self.slots.expand(len(rows) // self.beams, -1, -1)
+        slots = slots.flatten(0, 1).index_select(0, rows).view(slots.shape)
+        return BeamCache(self.caches, self.beams, self.length, self.mask, slots, self.positions)
 
     def select(self, sentences: Tensor) -> "BeamCache":
         """Return the caches of some sentences, (B,), with all their hypotheses."""

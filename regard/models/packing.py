@@ -9,12 +9,13 @@ from torch import nn
 
 from regard.attention.positions import Positions
 from regard.attention.scores import AdditiveScore
+from regard.attention.spans import GlobalAttention
 from regard.core.errors import ConfigError
 from regard.core.module import Linear, PackedLinear
 from regard.core.native.linear import PRODUCTS, PlainProduct
 from regard.models.fused import fuse
 from regard.models.packed.blocks import PackedStack
-from regard.models.packed.recurrent import PackedAdditiveScore, PackedRecurrence
+from regard.models.packed.recurrent import PackedAdditiveScore, PackedAttention, PackedRecurrence
 from regard.models.recurrent import Recurrence
 from regard.models.transformer import TransformerStack
 
@@ -46,6 +47,7 @@ def pack(model: M, precision: SearchPrecision) -> M:
     _replace(packed, Linear, lambda layer: PackedLinear(layer, product))
     if is_cpu:
         _replace(packed, AdditiveScore, PackedAdditiveScore)
+        _replace(packed, GlobalAttention, PackedAttention)
         _replace(packed, Recurrence, lambda layers: PackedRecurrence(layers, product))
         _replace(packed, TransformerStack, PackedStack)
     parameter = next(packed.parameters())

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from regard.search.candidates import Candidates, distinct
+from regard.core.native.kernels import advance
+from regard.search.candidates import Candidates, TopCandidates, distinct
 from regard.search.hypothesis import Hypothesis
 from regard.search.length_penalty import length_scale
 from regard.search.settings import SearchConfig
@@ -37,6 +38,12 @@ class Step:
     """(B, W) log-probability of each result; -inf = none."""
     kept: Tensor
     """(B, W) indices of the continuations that become the next beams."""
+    next_totals: Tensor
+    """(B, W) log-probability of each next beam; -inf = it has ended."""
+    next_tokens: Tensor
+    """(B, W) its last token."""
+    next_rows: Tensor
+    """(B, W) the row of the state that it continues."""
     sentences: Tensor | None = None
     """(B,) the sentence of each row."""
 
@@ -47,7 +54,8 @@ class Step:
         log_probs: Tensor,
         *,
         candidates: Candidates,
-        is_last: Tensor,
+        limits: Tensor,
+        length: int,
         end: int,
     ) -> "Step":
         """Select continuations of the beams.
@@ -56,35 +64,35 @@ class Step:
             totals: (B, W) log-probability of each beam; -inf = no hypothesis.
             log_probs: (B·W, V) log-probabilities of the next token.
             candidates: Choice of the continuations.
-            is_last: (B,) whether the sentence reaches its maximum length with this token.
+            limits: (B,) maximum number of tokens of each sentence.
+            length: Number of tokens after this step.
             end: The end token.
         """
+        if isinstance(candidates, TopCandidates):
+            found = advance(totals, log_probs, limits, length=length, end=end)
+            if found is not None:
+                return cls(*found)
         batch, beams = totals.shape
         vocab = log_probs.shape[-1]
         best, indices = candidates.choose(totals, log_probs)  # (B, 2W)
-        tokens = indices % vocab
-        is_end = (tokens == end) | is_last[:, None]
+        tokens, parents = indices % vocab, indices // vocab
+        is_end = (tokens == end) | (limits <= length)[:, None]
         finished = best[:, :beams].masked_fill(~is_end[:, :beams], -torch.inf)
+        kept = candidates.keep(is_end)
+        first = torch.arange(batch, device=kept.device)[:, None] * beams
         return cls(
             totals=best,
             log_probs=log_probs.view(batch, -1).gather(1, indices),
             tokens=tokens,
-            parents=indices // vocab,
+            parents=parents,
             is_end=is_end,
             is_finished=finished > -torch.inf,
             finished=finished,
-            kept=candidates.keep(is_end),
+            kept=kept,
+            next_totals=best.masked_fill(is_end, -torch.inf).gather(1, kept),
+            next_tokens=tokens.gather(1, kept),
+            next_rows=parents.gather(1, kept) + first,
         )
-
-    def select(self, values: Tensor) -> Tensor:
-        """Select the values of the next beams, (B, 2W) → (B, W)."""
-        return values.gather(1, self.kept)
-
-    def rows(self) -> Tensor:
-        """Return the row of the state that each next beam continues, (B·W,)."""
-        batch, beams = self.kept.shape
-        first = torch.arange(batch, device=self.kept.device)[:, None] * beams
-        return (self.select(self.parents) + first).flatten()
 
 
 def find_best(
@@ -139,7 +147,7 @@ def read_best(steps: Sequence[Step]) -> tuple[int, ...]:
     """
     first, last = steps[0].sentences, steps[-1].sentences
     assert first is not None and last is not None
-    if last[0] != 0 or steps[-1].select(steps[-1].totals)[0, 0] == -torch.inf:
+    if last[0] != 0 or steps[-1].totals.gather(1, steps[-1].kept)[0, 0] == -torch.inf:
         return ()
     chosen = _by_sentence(steps[-1:], "kept", len(first))[0][:, :1]  # (B, 1)
     whole = np.full_like(chosen, len(steps) - 1)

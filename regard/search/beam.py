@@ -136,16 +136,19 @@ class _BeamSearch:
         if len(beams.tokens) < beams.totals.numel():
             log_probs = log_probs.repeat_interleave(self._config.beams, dim=0)
             state = widen(state, self._config.beams)
-        is_last = beams.limits <= index + 1
         step = Step.choose(
-            beams.totals, log_probs, candidates=self._candidates, is_last=is_last, end=self._end
+            beams.totals,
+            log_probs,
+            candidates=self._candidates,
+            limits=beams.limits,
+            length=index + 1,
+            end=self._end,
         )
-        totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
-        stopping, is_done = beams.stopping.update(step.finished, totals, length=index + 1)
+        stopping, is_done = beams.stopping.update(step.finished, step.next_totals, length=index + 1)
         next_beams = _Beams(
-            state=reorder(state, step.rows()),
-            tokens=step.select(step.tokens).flatten(),
-            totals=totals.masked_fill(is_done[:, None], -torch.inf),
+            state=reorder(state, step.next_rows.flatten()),
+            tokens=step.next_tokens.flatten(),
+            totals=step.next_totals.masked_fill(is_done[:, None], -torch.inf),
             limits=beams.limits,
             stopping=stopping,
             is_done=is_done,

@@ -9,13 +9,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-
-// Registers hold the sums of a block of rows only if the loops over them are unrolled.
-#define UNROLL _Pragma("GCC unroll 16")
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -29,6 +27,7 @@ constexpr int64_t V = 8;
 constexpr int MAX_ROWS = 5;
 #endif
 constexpr int64_t PANEL = 2 * V;  // outputs of a panel of a weight
+constexpr int64_t MAX_DEPTH = 384;  // inputs of float32 rows that stay in the first cache
 constexpr int64_t CACHE_BYTES = 128 << 10;  // half of a small second cache
 
 typedef float Vec __attribute__((vector_size(V * 4)));
@@ -75,8 +74,8 @@ inline float largest(Vec vec) {
 
 // exp(x) = 2^n exp(r) with |r| <= ln(2) / 2, relative error below 2e-7.
 inline Vec exponential(Vec x) {
-    x = x < -87.0f ? fill(-87.0f) : x;
-    x = x > 88.0f ? fill(88.0f) : x;
+    x = x > -87.0f ? x : fill(-87.0f);
+    x = x < 88.0f ? x : fill(88.0f);
     const float magic = 12582912.0f;  // adding it rounds to an integer
     Vec shifted = x * 1.44269504088896341f + magic;
     Vec n = shifted - magic;
@@ -143,6 +142,21 @@ uint16_t to_bf16(float value) {
     return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
 }
 
+// Load fewer numbers than a vector has; the others are 0.
+inline Vec load_some(const float* from, int64_t number) {
+    if (number >= V) return load(from);
+    float padded[V] = {};
+    std::memcpy(padded, from, number * 4);
+    return load(padded);
+}
+
+inline void store_some(float* to, Vec vec, int64_t number) {
+    if (number >= V) return store(to, vec);
+    float padded[V];
+    store(padded, vec);
+    std::memcpy(to, padded, number * 4);
+}
+
 inline Vec activate(Vec vec, int32_t activation) {
     if (activation == RELU) return vec > 0.0f ? vec : fill(0.0f);
     if (activation == SILU) return vec / (1.0f + exponential(-vec));
@@ -162,6 +176,21 @@ inline void write(float* to, Vec first, Vec second, int64_t number) {
     std::memcpy(to, values, number * 4);
 }
 
+// Call a function with 0 … R - 1. Compilers keep the sums of a block of rows in registers only if
+// their indices are constants.
+template <typename Function, int... ROWS>
+[[gnu::always_inline]] inline void call_each(
+    std::integer_sequence<int, ROWS...>, const Function& function) {
+    (function(ROWS), ...);
+}
+
+template <int R, typename Function>
+[[gnu::always_inline]] inline void for_each_row(const Function& function) {
+    call_each(std::make_integer_sequence<int, R>(), function);
+}
+
+#define INLINE __attribute__((always_inline))
+
 struct Target {
     float* outputs;
     int64_t stride;
@@ -175,25 +204,37 @@ inline void finish(Vec (&sums)[R][2], const Target& to) {
     float padded[PANEL] = {};
     if (to.bias) std::memcpy(padded, to.bias, std::min(to.number, PANEL) * 4);
     Vec first = load(padded), second = load(padded + V);
-    UNROLL for (int r = 0; r < R; ++r) {
+    for_each_row<R>([&](int r) INLINE {
         Vec left = activate(sums[r][0] + first, to.activation);
         Vec right = activate(sums[r][1] + second, to.activation);
         write(to.outputs + r * to.stride, left, right, to.number);
-    }
+    });
 }
 
+// The products of some of the inputs, added to the outputs unless they are the first ones.
 template <int R>
-void multiply_fp32(const float* rows, int64_t stride, const float* panel, int64_t inputs, Target to) {
+void multiply_fp32(
+    const float* rows, int64_t stride, const float* panel, int64_t inputs, Target to, bool is_first,
+    bool is_last) {
     Vec sums[R][2] = {};
+    if (!is_first)
+        for_each_row<R>([&](int r) INLINE {
+            sums[r][0] = load_some(to.outputs + r * to.stride, to.number);
+            if (to.number > V)
+                sums[r][1] = load_some(to.outputs + r * to.stride + V, to.number - V);
+        });
     for (int64_t k = 0; k < inputs; ++k, panel += PANEL) {
         Vec first = load(panel), second = load(panel + V);
-        UNROLL for (int r = 0; r < R; ++r) {
+        for_each_row<R>([&](int r) INLINE {
             Vec value = fill(rows[r * stride + k]);
             sums[r][0] += value * first;
             sums[r][1] += value * second;
-        }
+        });
     }
-    finish<R>(sums, to);
+    if (is_last) return finish<R>(sums, to);
+    for_each_row<R>([&](int r) INLINE {
+        write(to.outputs + r * to.stride, sums[r][0], sums[r][1], to.number);
+    });
 }
 
 #if defined(__AVX512BF16__)
@@ -204,19 +245,19 @@ void multiply_bf16(
     for (int64_t k = 0; k < inputs; k += 2, panel += 2 * PANEL) {
         __m512bh first = (__m512bh)_mm512_loadu_si512(panel);
         __m512bh second = (__m512bh)_mm512_loadu_si512(panel + 2 * V);
-        UNROLL for (int r = 0; r < R; ++r) {
+        for_each_row<R>([&](int r) INLINE {
             int32_t pair;
             std::memcpy(&pair, rows + r * stride + k, 4);
             __m512bh value = (__m512bh)_mm512_set1_epi32(pair);
             sums[r][0] = _mm512_dpbf16_ps(sums[r][0], value, first);
             sums[r][1] = _mm512_dpbf16_ps(sums[r][1], value, second);
-        }
+        });
     }
     Vec found[R][2];
-    UNROLL for (int r = 0; r < R; ++r) {
+    for_each_row<R>([&](int r) INLINE {
         found[r][0] = (Vec)sums[r][0];
         found[r][1] = (Vec)sums[r][1];
-    }
+    });
     finish<R>(found, to);
 }
 #endif
@@ -227,27 +268,27 @@ void multiply_int8(
     const uint8_t* rows, int64_t stride, const int8_t* panel, int64_t inputs, Target to,
     const float* scales, const int32_t* offsets, const float* row_scales) {
     __m512i sums[R][2];
-    UNROLL for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_si512();
+    for_each_row<R>([&](int r) INLINE { sums[r][0] = sums[r][1] = _mm512_setzero_si512(); });
     for (int64_t k = 0; k < inputs; k += 4, panel += 4 * PANEL) {
         __m512i first = _mm512_loadu_si512(panel);
         __m512i second = _mm512_loadu_si512(panel + 4 * V);
-        UNROLL for (int r = 0; r < R; ++r) {
+        for_each_row<R>([&](int r) INLINE {
             int32_t four;
             std::memcpy(&four, rows + r * stride + k, 4);
             __m512i value = _mm512_set1_epi32(four);
             // Not by the intrinsic, whose sums GCC 12 does not keep in registers.
             asm("vpdpbusd %2, %1, %0" : "+v"(sums[r][0]) : "v"(value), "v"(first));
             asm("vpdpbusd %2, %1, %0" : "+v"(sums[r][1]) : "v"(value), "v"(second));
-        }
+        });
     }
     Vec found[R][2];
     __m512i low = _mm512_loadu_si512(offsets), high = _mm512_loadu_si512(offsets + V);
     Vec left = load(scales), right = load(scales + V);
-    UNROLL for (int r = 0; r < R; ++r) {
+    for_each_row<R>([&](int r) INLINE {
         __m512i one = _mm512_sub_epi32(sums[r][0], low), two = _mm512_sub_epi32(sums[r][1], high);
         found[r][0] = (Vec)_mm512_cvtepi32_ps(one) * left * row_scales[r];
         found[r][1] = (Vec)_mm512_cvtepi32_ps(two) * right * row_scales[r];
-    }
+    });
     finish<R>(found, to);
 }
 #endif
@@ -260,8 +301,16 @@ struct Operand {
 };
 
 Operand convert(const Map& map, const float* inputs, int64_t num_rows, int64_t stride) {
-    if (map.precision == FP32) return {inputs, stride, nullptr};
-    int64_t width = round_up(map.inputs, 64);
+    // Rows whose distance is a multiple of a page share the same few lines of the first cache.
+    int64_t width = round_up(map.inputs, 64) + 64 / (map.precision == INT8 ? 1 : 2);
+    if (map.precision == FP32) {
+        if (num_rows <= 8 || stride % 256) return {inputs, stride, nullptr};
+        thread_local Scratch scratch;
+        float* rows = scratch.take<float>(num_rows * width);
+        for (int64_t r = 0; r < num_rows; ++r)
+            std::memcpy(rows + r * width, inputs + r * stride, map.inputs * 4);
+        return {rows, width, nullptr};
+    }
 #if defined(__AVX512BF16__)
     if (map.precision == BF16) {
         thread_local Scratch scratch;
@@ -296,14 +345,14 @@ Operand convert(const Map& map, const float* inputs, int64_t num_rows, int64_t s
             }
             float peak = largest(most);
             for (; k < map.inputs; ++k) peak = std::max(peak, std::fabs(from[k]));
-            float scale = std::max(peak, 1e-8f) / 127.0f;
-            scales[r] = scale;
+            scales[r] = std::max(peak, 1e-8f) / 127.0f;
+            float factor = 1.0f / scales[r];
             for (k = 0; k + V <= map.inputs; k += V) {
-                __m512i whole = _mm512_cvtps_epi32((__m512)(load(from + k) / scale));
+                __m512i whole = _mm512_cvtps_epi32((__m512)(load(from + k) * factor));
                 __m512i shifted = _mm512_add_epi32(whole, _mm512_set1_epi32(128));
                 _mm_storeu_si128((__m128i*)(to + k), _mm512_cvtepi32_epi8(shifted));
             }
-            for (; k < map.inputs; ++k) to[k] = (uint8_t)(std::nearbyint(from[k] / scale) + 128);
+            for (; k < map.inputs; ++k) to[k] = (uint8_t)(std::nearbyint(from[k] * factor) + 128);
             for (; k % 4; ++k) to[k] = 0;
         }
         return {rows, width, scales};
@@ -312,14 +361,22 @@ Operand convert(const Map& map, const float* inputs, int64_t num_rows, int64_t s
     return {nullptr, 0, nullptr};
 }
 
+// Where a block of rows is multiplied by a panel.
+struct Place {
+    int64_t row, panel;
+    int64_t first, last;  // inputs
+};
+
 template <int R>
-void multiply_rows(const Map& map, const Operand& in, int64_t row, int64_t panel, Target to) {
+void multiply_rows(const Map& map, const Operand& in, const Place& at, Target to) {
     int64_t width = round_up(map.inputs, group_size(map.precision));
-    int64_t begin = panel * PANEL;
+    int64_t row = at.row, begin = at.panel * PANEL;
     if (map.precision == FP32) {
         const float* weight = static_cast<const float*>(map.panels) + begin * width;
         const float* rows = static_cast<const float*>(in.rows) + row * in.stride;
-        multiply_fp32<R>(rows, in.stride, weight, map.inputs, to);
+        multiply_fp32<R>(
+            rows + at.first, in.stride, weight + at.first * PANEL, at.last - at.first, to,
+            at.first == 0, at.last == map.inputs);
     }
 #if defined(__AVX512BF16__)
     if (map.precision == BF16) {
@@ -341,10 +398,10 @@ void multiply_rows(const Map& map, const Operand& in, int64_t row, int64_t panel
 
 template <int R>
 void multiply_block(
-    int64_t num_rows, const Map& map, const Operand& in, int64_t row, int64_t panel, Target to) {
+    int64_t num_rows, const Map& map, const Operand& in, const Place& at, Target to) {
     if constexpr (R > 0) {
-        if (num_rows == R) return multiply_rows<R>(map, in, row, panel, to);
-        multiply_block<R - 1>(num_rows, map, in, row, panel, to);
+        if (num_rows == R) return multiply_rows<R>(map, in, at, to);
+        multiply_block<R - 1>(num_rows, map, in, at, to);
     }
 }
 
@@ -353,25 +410,27 @@ void map_rows(
     int64_t output_stride, int32_t activation = NONE) {
     Operand in = convert(map, inputs, num_rows, stride);
     int64_t num_panels = (map.outputs + PANEL - 1) / PANEL;
-    int64_t panel_bytes = PANEL * map.inputs * 4 / group_size(map.precision);
-    // Panels that fit into the second cache are applied to a block of rows one after another.
+    // Rows of a block and panels that are multiplied one after another stay in the caches.
+    int64_t depth = map.precision == FP32 ? std::min(map.inputs, MAX_DEPTH) : map.inputs;
+    int64_t panel_bytes = PANEL * depth * 4 / group_size(map.precision);
     int64_t num_joint = std::max<int64_t>(1, CACHE_BYTES / panel_bytes);
-    for (int64_t first = 0; first < num_panels; first += num_joint) {
-        int64_t last = std::min(first + num_joint, num_panels);
-        for (int64_t row = 0; row < num_rows;) {
-            // Blocks of about the same size: 13 rows are 7 and 6, not 12 and 1.
-            int64_t left = num_rows - row, blocks = (left + MAX_ROWS - 1) / MAX_ROWS;
-            int64_t size = (left + blocks - 1) / blocks;
-            for (int64_t panel = first; panel < last; ++panel) {
-                int64_t begin = panel * PANEL;
-                Target to = {
-                    outputs + row * output_stride + begin, output_stride, map.outputs - begin,
-                    map.bias ? map.bias + begin : nullptr, activation};
-                multiply_block<MAX_ROWS>(size, map, in, row, panel, to);
+    for (int64_t start = 0; start < num_panels; start += num_joint)
+        for (int64_t first = 0; first < map.inputs; first += depth)
+            for (int64_t row = 0; row < num_rows;) {
+                // Blocks of about the same size: 13 rows are 7 and 6, not 12 and 1.
+                int64_t left = num_rows - row, blocks = (left + MAX_ROWS - 1) / MAX_ROWS;
+                int64_t size = (left + blocks - 1) / blocks;
+                for (int64_t panel = start; panel < std::min(start + num_joint, num_panels);
+                     ++panel) {
+                    int64_t begin = panel * PANEL;
+                    Target to = {
+                        outputs + row * output_stride + begin, output_stride, map.outputs - begin,
+                        map.bias ? map.bias + begin : nullptr, activation};
+                    Place at = {row, panel, first, std::min(first + depth, map.inputs)};
+                    multiply_block<MAX_ROWS>(size, map, in, at, to);
+                }
+                row += size;
             }
-            row += size;
-        }
-    }
 }
 
 }  // namespace
@@ -675,36 +734,217 @@ EXPORT void log_softmax(
     }
 }
 
-// Find the k largest totals + log_probs of the W rows of each sentence, largest first, and their
-// indices row * V + token. Of equal ones, the first.
+namespace {
+
+// Find the k largest totals + log_probs of W rows (W, V), largest first, and their indices
+// row * V + token. Of equal ones, the first.
+void find_top_of_rows(
+    const float* totals, const float* log_probs, int64_t beams, int64_t vocab, int64_t k,
+    float* values, int64_t* indices) {
+    constexpr int64_t CHUNK = 4 * V;
+    int64_t number = 0;
+    for (int64_t w = 0; w < beams; ++w) {
+        float total = totals[w];
+        const float* row = log_probs + w * vocab;
+        for (int64_t begin = 0; begin < vocab; begin += CHUNK) {
+            int64_t end = std::min(begin + CHUNK, vocab);
+            if (number == k && end - begin == CHUNK) {
+                const float* at = row + begin;
+                Vec most = maximum(maximum(load(at), load(at + V)),
+                                   maximum(load(at + 2 * V), load(at + 3 * V)));
+                if (!(largest(most) + total > values[k - 1])) continue;
+            }
+            for (int64_t v = begin; v < end; ++v) {
+                float value = total + row[v];
+                if (number == k && !(value > values[k - 1])) continue;
+                int64_t at = number < k ? number++ : k - 1;
+                for (; at > 0 && value > values[at - 1]; --at) {
+                    values[at] = values[at - 1];
+                    indices[at] = indices[at - 1];
+                }
+                values[at] = value;
+                indices[at] = w * vocab + v;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+// The same for the rows (B * W, V) of several sentences.
 EXPORT void find_top(
     const float* totals, const float* log_probs, int64_t batch, int64_t beams, int64_t vocab,
     int64_t k, float* values, int64_t* indices) {
-    constexpr int64_t CHUNK = 4 * V;
-    for (int64_t b = 0; b < batch; ++b, values += k, indices += k) {
-        int64_t number = 0;
+    for (int64_t b = 0; b < batch; ++b)
+        find_top_of_rows(
+            totals + b * beams, log_probs + b * beams * vocab, beams, vocab, k, values + b * k,
+            indices + b * k);
+}
+
+// A step of beam search: see regard/search/advance.py. C = 2 W candidates.
+struct Advance {
+    const float* totals;     // (B, W)
+    const float* log_probs;  // (B * W, V)
+    const int64_t* limits;   // (B)
+    int64_t batch, beams, vocab, length, end;
+    // Candidates, (B, C) each; the first W of those that do not end are kept.
+    float* best;
+    float* best_log_probs;
+    int64_t* tokens;
+    int64_t* parents;
+    uint8_t* is_end;
+    uint8_t* is_finished;  // (B, W), as all that follow
+    float* finished;
+    int64_t* kept;
+    float* next_totals;
+    int64_t* next_tokens;
+    int64_t* next_rows;
+};
+
+EXPORT void advance(const Advance* given) {
+    const Advance& step = *given;
+    int64_t beams = step.beams, count = 2 * beams;
+    for (int64_t b = 0; b < step.batch; ++b) {
+        float* best = step.best + b * count;
+        int64_t* tokens = step.tokens + b * count;
+        int64_t* parents = step.parents + b * count;
+        uint8_t* is_end = step.is_end + b * count;
+        const float* log_probs = step.log_probs + b * beams * step.vocab;
+        find_top_of_rows(
+            step.totals + b * beams, log_probs, beams, step.vocab, count, best, tokens);
+        for (int64_t c = 0; c < count; ++c) {
+            step.best_log_probs[b * count + c] = log_probs[tokens[c]];
+            parents[c] = tokens[c] / step.vocab;
+            tokens[c] %= step.vocab;
+            is_end[c] = tokens[c] == step.end || step.limits[b] <= step.length;
+        }
         for (int64_t w = 0; w < beams; ++w) {
-            float total = totals[b * beams + w];
-            const float* row = log_probs + (b * beams + w) * vocab;
-            for (int64_t begin = 0; begin < vocab; begin += CHUNK) {
-                int64_t end = std::min(begin + CHUNK, vocab);
-                if (number == k && end - begin == CHUNK) {
-                    const float* at = row + begin;
-                    Vec most = maximum(maximum(load(at), load(at + V)),
-                                       maximum(load(at + 2 * V), load(at + 3 * V)));
-                    if (!(largest(most) + total > values[k - 1])) continue;
+            step.finished[b * beams + w] = is_end[w] ? best[w] : -INFINITY;
+            step.is_finished[b * beams + w] = is_end[w] && best[w] > -INFINITY;
+        }
+        int64_t number = 0;
+        for (int ended = 0; ended < 2; ++ended)
+            for (int64_t c = 0; c < count && number < beams; ++c) {
+                if (is_end[c] != ended) continue;
+                int64_t at = b * beams + number++;
+                step.kept[at] = c;
+                step.next_totals[at] = ended ? -INFINITY : best[c];
+                step.next_tokens[at] = tokens[c];
+                step.next_rows[at] = b * beams + parents[c];
+            }
+    }
+}
+
+namespace {
+
+inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exponential(-x)); }
+
+inline Vec tanh_of(Vec x) { return 1.0f - 2.0f / (1.0f + exponential(2.0f * x)); }
+
+}  // namespace
+
+// State (N, D) of a GRU from W x and U h, (N, 3 D) each: reset gate, update gate, new state.
+EXPORT void gru(
+    const float* input, const float* hidden, const float* state, int64_t num_rows, int64_t dim,
+    float* output) {
+    for (int64_t r = 0; r < num_rows; ++r)
+        for (int64_t d = 0; d < dim; d += V) {
+            int64_t number = dim - d;
+            const float* in = input + r * 3 * dim + d;
+            const float* from = hidden + r * 3 * dim + d;
+            Vec reset = sigmoid(load_some(in, number) + load_some(from, number));
+            Vec update = sigmoid(load_some(in + dim, number) + load_some(from + dim, number));
+            Vec inner = load_some(in + 2 * dim, number) + reset * load_some(from + 2 * dim, number);
+            Vec fresh = tanh_of(inner), old = load_some(state + r * dim + d, number);
+            store_some(output + r * dim + d, fresh + update * (old - fresh), number);
+        }
+}
+
+// State and cell (N, D) of an LSTM from W x + U h, (N, 4 D): gates i, f, g and o.
+EXPORT void lstm(
+    const float* sums, const float* cell, int64_t num_rows, int64_t dim, float* next_state,
+    float* next_cell) {
+    for (int64_t r = 0; r < num_rows; ++r)
+        for (int64_t d = 0; d < dim; d += V) {
+            int64_t number = dim - d, at = r * dim + d;
+            const float* from = sums + r * 4 * dim + d;
+            Vec in = sigmoid(load_some(from, number));
+            Vec forget = sigmoid(load_some(from + dim, number));
+            Vec fresh = tanh_of(load_some(from + 2 * dim, number));
+            Vec out = sigmoid(load_some(from + 3 * dim, number));
+            Vec next = forget * load_some(cell + at, number) + in * fresh;
+            store_some(next_cell + at, next, number);
+            store_some(next_state + at, out * tanh_of(next), number);
+        }
+}
+
+// Additive scores v · tanh(a + b) = Σ v - 2 Σ v / (1 + exp(2a) exp(2b)) of queries a (B, Q, D)
+// and exponentials exp(2b) of keys (B, K, D), with exponents up to `limit`: (B, Q, K).
+EXPORT void score_additively(
+    const float* queries, const float* keys, const float* weight, float limit, int64_t batch,
+    int64_t num_queries, int64_t num_keys, int64_t dim, float* scores) {
+    thread_local Scratch scratch;
+    float* query = scratch.take<float>(dim + V);
+    Vec most = fill(limit), weights = {};
+    for (int64_t d = 0; d < dim; d += V) weights += load_some(weight + d, dim - d);
+    float total = sum(weights);
+    for (int64_t row = 0; row < batch * num_queries; ++row) {
+        for (int64_t d = 0; d < dim; d += V) {
+            Vec twice = 2.0f * load_some(queries + row * dim + d, dim - d);
+            twice = twice < most ? twice : most;
+            store(query + d, exponential(twice > -most ? twice : -most));
+        }
+        for (int64_t k = 0; k < num_keys; ++k) {
+            const float* key = keys + (row / num_queries * num_keys + k) * dim;
+            Vec sums = {};
+            for (int64_t d = 0; d < dim; d += V) {
+                Vec product = load(query + d) * load_some(key + d, dim - d);
+                sums += load_some(weight + d, dim - d) / (1.0f + product);
+            }
+            scores[row * num_keys + k] = total - 2.0f * sum(sums);
+        }
+    }
+}
+
+// Softmax of scores (B, Q, K) over the allowed keys, (B, K), and the sums of values (B, K, D).
+EXPORT void mix(
+    const float* scores, const uint8_t* mask, const float* values, int64_t batch,
+    int64_t num_queries, int64_t num_keys, int64_t dim, float* weights, float* context) {
+    thread_local Scratch scratch;
+    int64_t width = round_up(num_keys, V);
+    float* row_weights = scratch.take<float>(width);
+    for (int64_t row = 0; row < batch * num_queries; ++row) {
+        int64_t b = row / num_queries;
+        const uint8_t* allowed = mask + b * num_keys;
+        float most = -INFINITY;
+        for (int64_t k = 0; k < num_keys; ++k)
+            if (allowed[k]) most = std::max(most, scores[row * num_keys + k]);
+        for (int64_t k = 0; k < width; ++k)
+            row_weights[k] = k < num_keys && allowed[k] ? scores[row * num_keys + k] : -INFINITY;
+        Vec sums = {};
+        for (int64_t k = 0; k < width; k += V) {
+            Vec each = load(row_weights + k);
+            each = each > -INFINITY ? exponential(each - most) : fill(0.0f);
+            store(row_weights + k, each);
+            sums += each;
+        }
+        float total = sum(sums), factor = total > 0 ? 1.0f / total : 0.0f;
+        for (int64_t k = 0; k < num_keys; ++k)
+            weights[row * num_keys + k] = row_weights[k] * factor;
+        for (int64_t d = 0; d < dim; d += 4 * V) {
+            Vec parts[4] = {};
+            for (int64_t k = 0; k < num_keys; ++k) {
+                if (!allowed[k]) continue;
+                const float* value = values + (b * num_keys + k) * dim + d;
+                float weight = weights[row * num_keys + k];
+                for (int p = 0; p < 4; ++p) {
+                    int64_t left = dim - d - p * V;
+                    if (left > 0) parts[p] += weight * load_some(value + p * V, left);
                 }
-                for (int64_t v = begin; v < end; ++v) {
-                    float value = total + row[v];
-                    if (number == k && !(value > values[k - 1])) continue;
-                    int64_t at = number < k ? number++ : k - 1;
-                    for (; at > 0 && value > values[at - 1]; --at) {
-                        values[at] = values[at - 1];
-                        indices[at] = indices[at - 1];
-                    }
-                    values[at] = value;
-                    indices[at] = w * vocab + v;
-                }
+            }
+            for (int p = 0; p < 4; ++p) {
+                int64_t left = dim - d - p * V;
+                if (left > 0) store_some(context + row * dim + d + p * V, parts[p], left);
             }
         }
     }

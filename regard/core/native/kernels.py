@@ -5,7 +5,6 @@ Each row of a result depends on its own inputs alone, to the last bit.
 
 import ctypes
 import functools
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -47,8 +46,14 @@ def find_kernels() -> Any:
     library.multiply.argtypes = (pointer, pointer, number, number, pointer, ctypes.c_int32)
     library.log_softmax.argtypes = (pointer, number, number, pointer, number)
     library.find_top.argtypes = (pointer, pointer, *[number] * 4, pointer, pointer)
-    library.run_blocks.argtypes = (pointer,)
-    for name in ("multiply", "log_softmax", "find_top", "run_blocks"):
+    library.run_blocks.argtypes = library.advance.argtypes = (pointer,)
+    library.gru.argtypes = (*[pointer] * 3, number, number, pointer)
+    library.lstm.argtypes = (pointer, pointer, number, number, pointer, pointer)
+    library.score_additively.argtypes = (*[pointer] * 3, ctypes.c_float, *[number] * 4, pointer)
+    library.mix.argtypes = (*[pointer] * 3, *[number] * 4, pointer, pointer)
+    for name in ("multiply", "log_softmax", "find_top", "run_blocks", "advance"):
+        getattr(library, name).restype = None
+    for name in ("gru", "lstm", "score_additively", "mix"):
         getattr(library, name).restype = None
     return library
 
@@ -134,7 +139,7 @@ def log_softmax(logits: Tensor, banned: Tensor) -> Tensor | None:
         logits: The logits, of a single use.
         banned: (N,) tokens that get -inf afterwards.
     """
-    library = find_kernels() if _is_plain(logits) else None
+    library = _find_for(logits)
     if library is None:
         return None
     vocab = logits.shape[-1]
@@ -151,7 +156,7 @@ def find_top(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]
         log_probs: (B·W, V).
         k: Number of sums, at most W·V.
     """
-    library = find_kernels() if _is_plain(log_probs) and _is_plain(totals) else None
+    library = _find_for(log_probs, totals)
     if library is None:
         return None
     batch, beams = totals.shape
@@ -170,6 +175,120 @@ def find_top(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]
     return values, indices
 
 
+class _AdvanceStruct(ctypes.Structure):
+    """`Advance` of kernels.cpp."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("totals", "log_probs", "limits")),
+        *((name, ctypes.c_int64) for name in ("batch", "beams", "vocab", "length", "end")),
+        *((name, ctypes.c_void_p) for name in ("best", "best_log_probs", "tokens", "parents")),
+        *((name, ctypes.c_void_p) for name in ("is_end", "is_finished", "finished", "kept")),
+        *((name, ctypes.c_void_p) for name in ("next_totals", "next_tokens", "next_rows")),
+    )
+
+
+def advance(
+    totals: Tensor, log_probs: Tensor, limits: Tensor, *, length: int, end: int
+) -> tuple[Tensor, ...] | None:
+    """Return the tensors of a step of beam search, in the order of `Step`; None if it cannot.
+
+    Args:
+        totals: (B, W) log-probability of each beam.
+        log_probs: (B·W, V).
+        limits: (B,) maximum number of tokens.
+        length: Number of tokens after this step.
+        end: The end token.
+    """
+    library = _find_for(log_probs, totals)
+    if library is None or log_probs.shape[1] < 2 or limits.dtype != torch.long:
+        return None
+    batch, beams = totals.shape
+    floats, integers = totals.new_empty, limits.new_empty
+    wide = (batch, 2 * beams)
+    is_end = torch.empty(wide, dtype=torch.bool)
+    is_finished = torch.empty(batch, beams, dtype=torch.bool)
+    outputs = (
+        *(floats(wide), floats(wide), integers(wide), integers(wide), is_end, is_finished),
+        *(floats(batch, beams), integers(batch, beams), floats(batch, beams)),
+        *(integers(batch, beams), integers(batch, beams)),
+    )
+    inputs = (totals.data_ptr(), log_probs.data_ptr(), limits.data_ptr())
+    sizes = (batch, beams, log_probs.shape[1], length, end)
+    struct = _AdvanceStruct(*inputs, *sizes, *(one.data_ptr() for one in outputs))
+    library.advance(ctypes.byref(struct))
+    return outputs
+
+
+def gru(from_input: Tensor, from_hidden: Tensor, state: Tensor) -> Tensor | None:
+    """Return the next state (N, D) of a GRU from W x and U h, (N, 3 D); None if it cannot."""
+    library = _find_for(from_input, from_hidden, state)
+    if library is None:
+        return None
+    output = torch.empty_like(state)
+    inputs = (from_input.data_ptr(), from_hidden.data_ptr(), state.data_ptr())
+    library.gru(*inputs, *state.shape, output.data_ptr())
+    return output
+
+
+def lstm(sums: Tensor, cell: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the next state and cell (N, D) of an LSTM from W x + U h, (N, 4 D)."""
+    library = _find_for(sums, cell)
+    if library is None:
+        return None
+    state, following = torch.empty_like(cell), torch.empty_like(cell)
+    outputs = (state.data_ptr(), following.data_ptr())
+    library.lstm(sums.data_ptr(), cell.data_ptr(), *cell.shape, *outputs)
+    return state, following
+
+
+def score_additively(
+    queries: Tensor, exponentials: Tensor, weight: Tensor, *, limit: float
+) -> Tensor | None:
+    """Return the additive scores (B, Q, K) of queries and keys; None if the kernel cannot.
+
+    Args:
+        queries: (B, Q, D), mapped queries.
+        exponentials: (B, K, D), the exponentials of twice the mapped keys.
+        weight: (1, D).
+        limit: Maximum absolute value of exponents.
+    """
+    library = _find_for(queries, exponentials, weight)
+    if library is None or queries.dim() != 3:
+        return None
+    batch, num_queries, dim = queries.shape
+    num_keys = exponentials.shape[1]
+    scores = queries.new_empty(batch, num_queries, num_keys)
+    inputs = (queries.data_ptr(), exponentials.data_ptr(), weight.data_ptr(), limit)
+    sizes = (batch, num_queries, num_keys, dim)
+    library.score_additively(*inputs, *sizes, scores.data_ptr())
+    return scores
+
+
+def mix(scores: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return contexts (B, Q, D) and attention weights (B, Q, K); None if the kernel cannot.
+
+    Args:
+        scores: (B, Q, K).
+        values: (B, K, D).
+        mask: (B, K), True = may attend.
+    """
+    library = _find_for(scores, values)
+    if library is None or not mask.is_contiguous():
+        return None
+    batch, num_queries, num_keys = scores.shape
+    dim = values.shape[2]
+    weights, context = torch.empty_like(scores), scores.new_empty(batch, num_queries, dim)
+    inputs = (scores.data_ptr(), mask.data_ptr(), values.data_ptr())
+    sizes = (batch, num_queries, num_keys, dim)
+    library.mix(*inputs, *sizes, weights.data_ptr(), context.data_ptr())
+    return context, weights
+
+
+def _find_for(*tensors: Tensor) -> Any:
+    """Return the library if the kernels can compute with all tensors, or None."""
+    return find_kernels() if all(map(_is_plain, tensors)) else None
+
+
 def _is_plain(tensor: Tensor) -> bool:
     return (
         tensor.dtype == torch.float32
@@ -177,8 +296,3 @@ def _is_plain(tensor: Tensor) -> bool:
         and tensor.is_contiguous()
         and not (tensor.requires_grad and torch.is_grad_enabled())
     )
-
-
-def addresses(tensors: Sequence[Tensor]) -> list[int]:
-    """Return where tensors are in memory."""
-    return [tensor.data_ptr() for tensor in tensors]

@@ -5,10 +5,12 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from regard.attention.scores import AdditiveScore, Score
+from regard.attention.spans import AttentionOutput, GlobalAttention, Prepared
 from regard.core.module import Module
+from regard.core.native import kernels
 from regard.core.native.linear import Build, Product
 from regard.models.interfaces import LayerStates
-from regard.models.recurrent import CELLS, WEIGHTS, Recurrence
+from regard.models.recurrent import CELLS, WEIGHTS, Recurrence, gru_cell, lstm_cell
 
 MAX_EXPONENT = 40.0
 """Limit of exponents: their sum does not overflow, and tanh of half of it is 1."""
@@ -58,7 +60,7 @@ class PackedSteps:
 
     def __init__(self, packed: PackedRecurrence, inputs: Tensor) -> None:
         self._layers, self._inputs = packed.layers, inputs
-        self._cell = CELLS[packed.recurrence.cell]
+        self._cell = PACKED_CELLS[packed.recurrence.cell]
 
     def step(
         self, position: int, inputs: Tensor | None, states: LayerStates
@@ -76,6 +78,44 @@ class PackedSteps:
             new_states.append(self._cell(from_input, from_hidden, state))
             current = new_states[-1][0]
         return current, tuple(new_states)
+
+
+def _gru(
+    from_input: Tensor, from_hidden: Tensor | None, state: tuple[Tensor, ...]
+) -> tuple[Tensor, ...]:
+    assert from_hidden is not None
+    found = kernels.gru(from_input, from_hidden, state[0])
+    return gru_cell(from_input, from_hidden, state) if found is None else (found,)
+
+
+def _lstm(
+    from_input: Tensor, from_hidden: Tensor | None, state: tuple[Tensor, ...]
+) -> tuple[Tensor, ...]:
+    found = kernels.lstm(from_input, state[1]) if from_hidden is None else None
+    return found or lstm_cell(from_input, from_hidden, state)
+
+
+PACKED_CELLS = {**CELLS, "gru": _gru, "lstm": _lstm}
+"""Functions as in `CELLS`, in one pass over the memory."""
+
+
+class PackedAttention(GlobalAttention):
+    """Global attention whose softmax and weighted sum are one kernel.
+
+    Args:
+        attention: The attention; its score is shared, not copied.
+    """
+
+    def __init__(self, attention: GlobalAttention) -> None:
+        super().__init__(attention.score, half_width=attention.half_width)
+
+    def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> AttentionOutput:
+        """Attend from each query, as `GlobalAttention.forward`."""
+        scores = self.score(queries, prepared["keys"])
+        found = kernels.mix(scores, prepared["values"], prepared["mask"])
+        return (
+            super().forward(queries, prepared, steps) if found is None else AttentionOutput(*found)
+        )
 
 
 class PackedAdditiveScore(Score):
@@ -98,7 +138,11 @@ class PackedAdditiveScore(Score):
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score each query against each key, (..., Q, K)."""
-        exponentials = _exponential(self.query_map(queries))
+        mapped = self.query_map(queries)
+        found = kernels.score_additively(mapped, prepared, self.weight.weight, limit=MAX_EXPONENT)
+        if found is not None:
+            return found
+        exponentials = _exponential(mapped)
         pairs = exponentials[..., :, None, :] * prepared[..., None, :, :]  # (..., Q, K, D)
         weight = self.weight.weight
         return weight.sum() - 2 * linear(pairs.add_(1).reciprocal_(), weight).squeeze(-1)
