@@ -8,6 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from regard.core.native.kernels import find_kernels, is_fast
 from regard.models.build import build_model
 from regard.models.packing import pack
 from regard.search.scorer import ModelScorer
@@ -195,6 +196,30 @@ def test_a_sentence_does_not_depend_on_its_batch_with_packed_weights(
     family, name, precision, request
 ):
     check_property(request, lambda drawn: check_batches(family, name, drawn, precision))
+
+
+EXACT = ("transformer", "rotary", "wide")
+"""Families that the kernels compute as a whole."""
+
+
+@pytest.mark.skipif(find_kernels() is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("precision", LIMITS)
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("family", EXACT)
+def test_a_sentence_alone_has_the_bits_of_a_sentence_in_a_batch(family, name, precision, request):
+    if not is_fast(precision):
+        pytest.skip("the processor has no instructions for this precision, or faster ones")
+
+    def check(drawn):
+        model = pack(tiny_model(family, drawn["seed"]), precision)
+        config = SearchConfig(**SEARCHES[name], **drawn["rules"])
+        options = {"config": config, "num_best": 1 if name == "greedy" else 2}
+        sentences = drawn["sentences"]
+        together = run_search(model, sentences, padding=drawn["padding"], **options)
+        alone = [run_search(model, [sentence], **options)[0] for sentence in sentences]
+        assert together == alone
+
+    check_property(request, check)
 
 
 def check_property(request, check):

@@ -5,6 +5,8 @@ import torch
 
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
+from regard.core.native import linear
+from regard.core.native.kernels import find_kernels
 from regard.models.packed.blocks import PackedStack
 from regard.models.packing import pack
 from regard.models.transformer import TransformerConfig, build_positions, build_stack
@@ -25,6 +27,16 @@ VARIANTS = {
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(params=["kernels", "torch"], autouse=True)
+def has_kernels(request, monkeypatch):
+    """Compute by kernels, if there is a compiler, and by operations of torch alone."""
+    if request.param == "torch":
+        monkeypatch.setattr(linear, "is_fast", lambda precision: False)
+    elif find_kernels() is None:
+        pytest.skip("there is no C++ compiler")
+    return request.param == "kernels"
 
 
 @pytest.fixture(params=VARIANTS)
@@ -93,6 +105,15 @@ def test_packed_stack_in_other_precisions_is_close(stack, memory, precision, bou
     found, expected = (decode(one, inputs, *memory) for one in (packed, stack[0]))
     assert found.dtype == torch.float32
     assert (found - expected).abs().mean() < bound * expected.std()
+
+
+NATIVE = {"post-norm", "pre-norm", "gated-rms", "none", "sinusoidal", "learned", "rotary"}
+
+
+def test_kernel_computes_the_usual_blocks(request, stack, has_kernels):
+    is_native = pack(stack, "fp32")[0]._native is not None
+    name = request.node.callspec.params["stack"]
+    assert is_native == (has_kernels and name in NATIVE | {"sinusoidal_halves"})
 
 
 @torch.no_grad()
