@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from regard.core.native.kernels import stop
 from regard.search.length_penalty import length_scale
 from regard.search.settings import SearchConfig
 
@@ -58,6 +59,13 @@ class Stopping:
                 all of them if not given.
         """
         scale = length_scale(float(length), self.config)
+        if self._is_usual and complete is None:
+            found = stop(finished, active, num_ended=self.num_ended, best=self.best, scale=scale)
+            if found is not None:
+                num_ended, best, is_done = found
+                return Stopping(
+                    self.config, num_ended, best, self.results, self.scale_at_limit
+                ), is_done
         by_group = self._group(finished)
         num_ended = self.num_ended + (by_group > -torch.inf).sum(2)
         width = self.config.beams // self.config.groups
@@ -78,6 +86,12 @@ class Stopping:
         best = self.best.maximum(by_group.amax(2) / scale)
         rivals = self._group(active if complete is None else complete).amax(2) / scale
         return replace(state, best=best), is_full & _all(best >= rivals)
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether several beams of one group end by the default rule."""
+        config = self.config
+        return config.groups == 1 and config.beams > 1 and config.stopping == "heuristic"
 
     def select(self, sentences: Tensor) -> "Stopping":
         """Return the state of some sentences, (B,)."""

@@ -835,6 +835,26 @@ EXPORT void advance(const Advance* given) {
     }
 }
 
+// Whether the search of each sentence is done: as many results as beams, and no active beam is better
+// than the best of them. See regard/search/stopping.py.
+EXPORT void stop(
+    const float* finished, const float* active, int64_t batch, int64_t beams, float scale,
+    const int64_t* num_ended, const float* best, int64_t* next_ended, float* next_best,
+    uint8_t* is_done) {
+    for (int64_t b = 0; b < batch; ++b) {
+        int64_t number = num_ended[b];
+        float found = best[b], rival = -INFINITY;
+        for (int64_t at = b * beams; at < (b + 1) * beams; ++at) {
+            number += finished[at] > -INFINITY;
+            found = std::max(found, finished[at] / scale);
+            rival = std::max(rival, active[at] / scale);
+        }
+        next_ended[b] = number;
+        next_best[b] = found;
+        is_done[b] = number >= beams && found >= rival;
+    }
+}
+
 namespace {
 
 inline Vec sigmoid(Vec x) { return 1.0f / (1.0f + exponential(-x)); }

@@ -53,7 +53,8 @@ def find_kernels() -> Any:
     library.mix.argtypes = (*[pointer] * 3, *[number] * 4, pointer, pointer)
     for name in ("multiply", "log_softmax", "find_top", "run_blocks", "advance"):
         getattr(library, name).restype = None
-    for name in ("gru", "lstm", "score_additively", "mix"):
+    library.stop.argtypes = (pointer, pointer, number, number, ctypes.c_float, *[pointer] * 5)
+    for name in ("gru", "lstm", "score_additively", "mix", "stop"):
         getattr(library, name).restype = None
     return library
 
@@ -217,6 +218,30 @@ def advance(
     struct = _AdvanceStruct(*inputs, *sizes, *(one.data_ptr() for one in outputs))
     library.advance(ctypes.byref(struct))
     return outputs
+
+
+def stop(
+    finished: Tensor, active: Tensor, *, num_ended: Tensor, best: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Return the number of results, the best one and whether a sentence is done; None if it cannot.
+
+    Args:
+        finished: (B, W) log-probabilities of the results of this step.
+        active: (B, W) log-probabilities of the active beams.
+        num_ended: (B, 1) number of results before.
+        best: (B, 1) value of the best one.
+        scale: Scale of the log-probabilities.
+    """
+    library = _find_for(finished, active, best)
+    if library is None:
+        return None
+    outputs = (torch.empty_like(num_ended), torch.empty_like(best))
+    is_done = torch.empty(len(finished), dtype=torch.bool)
+    library.stop(
+        *(finished.data_ptr(), active.data_ptr(), *finished.shape, scale),
+        *(one.data_ptr() for one in (num_ended, best, *outputs, is_done)),
+    )
+    return (*outputs, is_done)
 
 
 def gru(from_input: Tensor, from_hidden: Tensor, state: Tensor) -> Tensor | None:
