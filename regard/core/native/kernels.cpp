@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -105,6 +106,10 @@ struct Scratch {
         if (needed > size) {
             std::free(data);
             data = static_cast<char*>(std::aligned_alloc(64, needed));
+            if (!data) {
+                std::fputs("regard: there is not enough memory for this search\n", stderr);
+                std::abort();
+            }
             size = needed;
         }
         return reinterpret_cast<T*>(data);
@@ -730,7 +735,8 @@ EXPORT void log_softmax(
         float rest = std::log(total);
         for (int64_t v = 0; v < whole; v += V) store(row + v, load(row + v) - peak - rest);
         for (int64_t v = whole; v < vocab; ++v) row[v] = row[v] - peak - rest;
-        for (int64_t i = 0; i < num_banned; ++i) row[banned[i]] = -INFINITY;
+        for (int64_t i = 0; i < num_banned; ++i)
+            if (banned[i] >= 0 && banned[i] < vocab) row[banned[i]] = -INFINITY;
     }
 }
 

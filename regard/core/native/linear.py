@@ -273,7 +273,8 @@ def _fastest(precision: Precision, other: Build) -> Build:
     """Return the function that builds the fastest product in a precision on this processor."""
 
     def build(weight: Tensor, bias: Tensor | None) -> Product:
-        if is_fast(precision) and weight.device.type == "cpu":
+        is_plain = weight.device.type == "cpu" and weight.dtype == torch.float32
+        if is_plain and is_fast(precision):
             return NativeProduct(weight, bias, precision)
         return other(weight, bias)
 

@@ -166,6 +166,7 @@ class NativeStack:
             step.caches, step.num_keys = ctypes.addressof(structs), pairs[0][0].shape[2]
             kept += [pairs, structs]
         if mask is not None:
+            assert mask.shape[2] == (step.num_keys if caches is not None else rows)
             mask = mask if mask.stride(2) == 1 else mask.contiguous()
             step.mask = mask.data_ptr()
             step.mask_batch = mask.stride(0) if len(mask) > 1 else 0
