@@ -25,7 +25,7 @@ constexpr int64_t V = 16;        // floats of a vector
 constexpr int MAX_ROWS = 12;     // rows of a block of a product, as many as registers hold
 #else
 constexpr int64_t V = 8;
-constexpr int MAX_ROWS = 5;
+constexpr int MAX_ROWS = 6;
 #endif
 constexpr int64_t PANEL = 2 * V;  // outputs of a panel of a weight
 constexpr int64_t MAX_DEPTH = 384;  // inputs of float32 rows that stay in the first cache
@@ -42,7 +42,10 @@ inline Vec load(const float* from) {
 
 inline void store(float* to, Vec vec) { std::memcpy(to, &vec, sizeof vec); }
 
-inline Vec fill(float value) { return Vec{} + value; }
+inline Vec fill(float value) {
+    // Not Vec{} + value, which is an addition: it changes -0.
+    return value - Vec{};
+}
 
 inline Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
 
