@@ -28,6 +28,7 @@ constexpr int64_t V = 8;
 constexpr int MAX_ROWS = 6;
 #endif
 constexpr int64_t PANEL = 2 * V;  // outputs of a panel of a weight
+constexpr int64_t MANY = 16;  // rows and keys from which attention is faster by products
 constexpr int64_t MAX_DEPTH = 384;  // inputs of float32 rows that stay in the first cache
 constexpr int64_t CACHE_BYTES = 128 << 10;  // half of a small second cache
 
@@ -566,6 +567,64 @@ struct Heads {
     float* context;  // (B, R, D)
 };
 
+// Turn the scores of a row into exponentials, with zeros up to a whole vector; return their sum.
+float exponentiate(float* row, int64_t number, float scale) {
+    float most = -INFINITY;
+    for (int64_t i = 0; i < number; ++i) most = std::max(most, row[i] *= scale);
+    for (int64_t i = number; i < round_up(number, V); ++i) row[i] = -INFINITY;
+    Vec sums = {};
+    for (int64_t i = 0; i < number; i += V) {
+        Vec each = load(row + i);
+        each = each > -INFINITY ? exponential(each - most) : fill(0.0f);
+        store(row + i, each);
+        sums += each;
+    }
+    return sum(sums);
+}
+
+// Attention of all rows of a sentence to the same keys, by two products.
+void attend_together(
+    const Step& step, const Heads& heads, int64_t sentence, const int32_t* allowed, int64_t number) {
+    thread_local Scratch memory;
+    int64_t head_dim = step.dim / step.num_heads, width = round_up(number, PANEL);
+    int64_t wide = round_up(head_dim, PANEL);
+    float* key_panels = memory.take<float>(width * head_dim + wide * number + step.rows * width);
+    float* value_panels = key_panels + width * head_dim;
+    float* scores = value_panels + wide * number;
+    float scale = 1.0f / std::sqrt((float)head_dim);
+    for (int64_t h = 0; h < step.num_heads; ++h) {
+        int64_t start = sentence * heads.keys.batch + h * heads.keys.head;
+        for (int64_t i = 0; i < width; ++i) {
+            const float* key = heads.keys.keys + start + allowed[std::min(i, number - 1)] *
+                                                             heads.keys.position;
+            float* to = key_panels + i / PANEL * PANEL * head_dim + i % PANEL;
+            for (int64_t d = 0; d < head_dim; ++d) to[d * PANEL] = i < number ? key[d] : 0.0f;
+        }
+        for (int64_t i = 0; i < number; ++i) {
+            const float* value = heads.keys.values + start + allowed[i] * heads.keys.position;
+            for (int64_t d = 0; d < wide; d += PANEL) {
+                float* to = value_panels + d * number + i * PANEL;
+                int64_t left = std::min(PANEL, head_dim - d);
+                std::memcpy(to, value + d, left * 4);
+                std::fill(to + left, to + PANEL, 0.0f);
+            }
+        }
+        Map keys = {key_panels, nullptr, nullptr, nullptr, head_dim, number, FP32};
+        Map values = {value_panels, nullptr, nullptr, nullptr, number, head_dim, FP32};
+        const float* queries =
+            heads.queries + sentence * step.rows * heads.query_row + h * head_dim;
+        float* context = heads.context + sentence * step.rows * step.dim + h * head_dim;
+        map_rows(keys, queries, step.rows, heads.query_row, scores, width);
+        thread_local Scratch found;
+        float* totals = found.take<float>(step.rows);
+        for (int64_t r = 0; r < step.rows; ++r)
+            totals[r] = exponentiate(scores + r * width, number, scale);
+        map_rows(values, scores, step.rows, width, context, step.dim);
+        for (int64_t r = 0; r < step.rows; ++r)
+            for (int64_t d = 0; d < head_dim; ++d) context[r * step.dim + d] *= 1.0f / totals[r];
+    }
+}
+
 // Scaled dot-product attention. Masked keys are left out, so they change nothing.
 void attend(const Step& step, const Heads& heads) {
     thread_local Scratch found, numbers;
@@ -573,14 +632,23 @@ void attend(const Step& step, const Heads& heads) {
     int32_t* allowed = numbers.take<int32_t>(heads.num_keys);
     int64_t head_dim = step.dim / step.num_heads;
     float scale = 1.0f / std::sqrt((float)head_dim);
-    for (int64_t b = 0; b < step.batch; ++b)
+    bool is_shared = !heads.is_causal && (!heads.mask || heads.mask_row == 0);
+    for (int64_t b = 0; b < step.batch; ++b) {
+        int64_t number = 0;
         for (int64_t r = 0; r < step.rows; ++r) {
             int64_t end = heads.is_causal ? heads.num_keys - step.rows + r + 1 : heads.num_keys;
             const uint8_t* mask =
                 heads.mask ? heads.mask + b * heads.mask_batch + r * heads.mask_row : nullptr;
-            int64_t number = 0;
-            for (int64_t k = 0; k < end; ++k)
-                if (!mask || mask[k]) allowed[number++] = k;
+            if (r == 0 || !is_shared) {
+                number = 0;
+                for (int64_t k = 0; k < end; ++k)
+                    if (!mask || mask[k]) allowed[number++] = k;
+                // The number of keys does not depend on padding, so neither does this choice.
+                if (is_shared && std::min(number, step.rows) >= MANY) {
+                    attend_together(step, heads, b, allowed, number);
+                    break;
+                }
+            }
             int64_t row = b * step.rows + r;
             for (int64_t h = 0; h < step.num_heads; ++h) {
                 const float* query = heads.queries + row * heads.query_row + h * head_dim;
@@ -588,21 +656,9 @@ void attend(const Step& step, const Heads& heads) {
                 const float* keys = heads.keys.keys + start;
                 const float* values = heads.keys.values + start;
                 float* context = heads.context + row * step.dim + h * head_dim;
-                float most = -INFINITY;
-                for (int64_t i = 0; i < number; ++i) {
-                    const float* key = keys + allowed[i] * heads.keys.position;
-                    weights[i] = dot(query, key, head_dim) * scale;
-                    most = std::max(most, weights[i]);
-                }
-                for (int64_t i = number; i < round_up(number, V); ++i) weights[i] = -INFINITY;
-                Vec sums = {};
-                for (int64_t i = 0; i < number; i += V) {
-                    Vec each = load(weights + i);
-                    each = each > -INFINITY ? exponential(each - most) : fill(0.0f);
-                    store(weights + i, each);
-                    sums += each;
-                }
-                float total = sum(sums);
+                for (int64_t i = 0; i < number; ++i)
+                    weights[i] = dot(query, keys + allowed[i] * heads.keys.position, head_dim);
+                float total = exponentiate(weights, number, scale);
                 float factor = total > 0 ? 1.0f / total : 0.0f;
                 int64_t d = 0;
                 for (; d + 4 * V <= head_dim; d += 4 * V) {
@@ -613,20 +669,17 @@ void attend(const Step& step, const Heads& heads) {
                     }
                     for (int p = 0; p < 4; ++p) store(context + d + p * V, parts[p] * factor);
                 }
-                for (; d + V <= head_dim; d += V) {
+                for (; d < head_dim; d += V) {
                     Vec part = {};
-                    for (int64_t i = 0; i < number; ++i)
-                        part += weights[i] * load(values + allowed[i] * heads.keys.position + d);
-                    store(context + d, part * factor);
-                }
-                for (; d < head_dim; ++d) {
-                    float part = 0;
-                    for (int64_t i = 0; i < number; ++i)
-                        part += weights[i] * values[allowed[i] * heads.keys.position + d];
-                    context[d] = part * factor;
+                    for (int64_t i = 0; i < number; ++i) {
+                        const float* value = values + allowed[i] * heads.keys.position + d;
+                        part += weights[i] * load_some(value, head_dim - d);
+                    }
+                    store_some(context + d, part * factor, head_dim - d);
                 }
             }
         }
+    }
 }
 
 // Rotate the pairs of columns i and i + E/2 of each head.
@@ -945,19 +998,10 @@ EXPORT void mix(
     for (int64_t row = 0; row < batch * num_queries; ++row) {
         int64_t b = row / num_queries;
         const uint8_t* allowed = mask + b * num_keys;
-        float most = -INFINITY;
         for (int64_t k = 0; k < num_keys; ++k)
-            if (allowed[k]) most = std::max(most, scores[row * num_keys + k]);
-        for (int64_t k = 0; k < width; ++k)
-            row_weights[k] = k < num_keys && allowed[k] ? scores[row * num_keys + k] : -INFINITY;
-        Vec sums = {};
-        for (int64_t k = 0; k < width; k += V) {
-            Vec each = load(row_weights + k);
-            each = each > -INFINITY ? exponential(each - most) : fill(0.0f);
-            store(row_weights + k, each);
-            sums += each;
-        }
-        float total = sum(sums), factor = total > 0 ? 1.0f / total : 0.0f;
+            row_weights[k] = allowed[k] ? scores[row * num_keys + k] : -INFINITY;
+        float total = exponentiate(row_weights, num_keys, 1.0f);
+        float factor = total > 0 ? 1.0f / total : 0.0f;
         for (int64_t k = 0; k < num_keys; ++k)
             weights[row * num_keys + k] = row_weights[k] * factor;
         for (int64_t d = 0; d < dim; d += 4 * V) {

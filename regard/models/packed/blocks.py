@@ -19,6 +19,9 @@ from regard.models.layers import FeedForward, Residual
 from regard.models.packed import native
 from regard.models.transformer import TransformerBlock, TransformerStack
 
+MAX_CAUSAL = 64
+"""Positions up to which causal attention is faster by the kernels, which do not use its shape."""
+
 
 class PackedStack(TransformerStack):
     """Stack of packed transformer blocks.
@@ -48,7 +51,8 @@ class PackedStack(TransformerStack):
     ) -> Tensor:
         """Map states (B, T, D) to states of the same shape; arguments as in `TransformerStack`."""
         needs_weights = any(one.needs_weights for one in self._attentions)
-        if self._native is not None and not needs_weights and _is_plain(states):
+        is_native = self._native is not None and not (is_causal and states.shape[1] > MAX_CAUSAL)
+        if self._native is not None and is_native and not needs_weights and _is_plain(states):
             return self._native.run(
                 states,
                 mask=mask,

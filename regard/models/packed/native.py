@@ -127,8 +127,9 @@ class NativeStack:
         tensors = [one.detach().float() for one in (norm.weight, bias) if one is not None]
         self._kept.append(tensors)
         is_rms = isinstance(norm, nn.RMSNorm)
+        pointers = [one.data_ptr() for one in tensors]
         return _NormStruct(
-            tensors[0].data_ptr(), None if is_rms else tensors[1].data_ptr(), norm.eps, is_rms
+            pointers[0], pointers[1] if len(pointers) > 1 else None, norm.eps, is_rms
         )
 
     def run(
@@ -237,7 +238,9 @@ def _is_block_supported(block: Any) -> bool:
         and all(part.key_map.out_features == part.query_map.out_features for part in parts)
         and all(_is_native(part.query_map) for part in parts)
         and all(
-            type(one.norm) in (nn.LayerNorm, nn.RMSNorm) and one.norm.weight is not None
+            type(one.norm) in (nn.LayerNorm, nn.RMSNorm)
+            and one.norm.weight is not None
+            and one.norm.eps is not None
             for one in (*residuals, block.feed_residual)
             if one is not None
         )

@@ -97,6 +97,35 @@ def test_packed_pass_over_positions_is_that_of_the_stack(stack, memory, is_causa
     torch.testing.assert_close(packed(states, **options), expected, atol=1e-5, rtol=1e-5)
 
 
+@torch.no_grad()
+def test_packed_pass_over_many_positions_is_that_of_the_stack(stack):
+    packed = pack(stack, "fp32")[0]
+    states = torch.randn(2, 40, DIM)
+    mask = torch.arange(40) < torch.tensor([[40], [19]])
+    options = {"mask": mask[:, None], "memory": states.flip(1), "memory_mask": mask.flip(1)}
+    expected = stack[0](states, **options)
+    real = mask[..., None].expand(expected.shape)
+    found = packed(states, **options)
+    torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [5, 15, 16, 33])
+@torch.no_grad()
+def test_padding_does_not_change_a_bit(stack, has_kernels, length):
+    packed = pack(stack, "fp32")[0]
+    if not has_kernels or packed._native is None:
+        pytest.skip("operations of torch round by the shape")
+    states, memory = torch.randn(3, 50, DIM), torch.randn(3, 50, DIM)
+    mask = torch.arange(50) < torch.tensor([[length], [50], [length]])
+    batch = packed(states, mask=mask[:, None], memory=memory, memory_mask=mask)
+    own, context = states[:1, :length], memory[:1, :length]
+    whole = torch.ones(1, length, dtype=torch.bool)
+    alone = packed(own, mask=whole[:, None], memory=context, memory_mask=whole)
+    assert torch.equal(batch[:1, :length], alone)
+    unmasked = packed(own, memory=context, memory_mask=whole)
+    assert torch.equal(unmasked, alone)
+
+
 @pytest.mark.parametrize(("precision", "bound"), [("bf16", 0.1), ("int8", 0.2)])
 @torch.no_grad()
 def test_packed_stack_in_other_precisions_is_close(stack, memory, precision, bound):
