@@ -153,7 +153,7 @@ class ActiveSentences:
         Args:
             is_done: (B,) whether the search of a sentence has ended.
         """
-        num_done = int(is_done.sum())
+        num_done = sum(is_done.tolist())  # faster than a sum of so few values by torch
         self._wasted += num_done / len(is_done)
         is_worthwhile = self._can_leave and self._wasted >= MAX_WASTED
         if not num_done or not (is_worthwhile or num_done == len(is_done)):

@@ -1,6 +1,6 @@
 """Preparation of search: models with packed weights, sizes of batches, worker threads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
@@ -44,9 +44,9 @@ class PackedModels:
         A model with hooks, such as those of `record`, is returned itself, since the hooks are for
         its own modules.
         """
-        if _has_hooks(model):
+        versions = _versions(model)
+        if versions is None:
             return model
-        versions = _versions(model.parameters())
         known, copies = self._packed.get(model, (None, {}))
         if known != versions:
             copies = {}
@@ -66,15 +66,23 @@ PACKED_MODELS = PackedModels()
 """The copies of all models of this process."""
 
 
-def _versions(parameters: Iterable[Tensor]) -> Versions:
-    """Return where the parameters are in memory, and how often they were changed in place."""
-    return tuple((one.data_ptr(), -1 if one.is_inference() else one._version) for one in parameters)
+def _versions(model: nn.Module) -> Versions | None:
+    """Return where the parameters are in memory, and how often they were changed in place.
 
-
-def _has_hooks(model: nn.Module) -> bool:
-    # Faster than `modules()`, since every prediction checks this.
-    children = [child for child in model._modules.values() if child is not None]
-    return bool(model._forward_hooks) or any(map(_has_hooks, children))
+    None if a part of the model has hooks. Faster than `parameters()`, since every prediction checks
+    this.
+    """
+    versions = []
+    parts = [model]
+    while parts:
+        part = parts.pop()
+        if part._forward_hooks:
+            return None
+        for one in part._parameters.values():
+            if one is not None:
+                versions.append((one.data_ptr(), -1 if one.is_inference() else one._version))
+        parts += [child for child in part._modules.values() if child is not None]
+    return tuple(versions)
 
 
 @contextmanager
@@ -92,7 +100,7 @@ def find_packed(task: Any, precision: PrecisionSetting) -> Any:
 
     Within `without_packing`, it is the model itself too.
     """
-    if not _is_packing.get() or (precision == "auto" and _has_hooks(task.model)):
+    if not _is_packing.get() or (precision == "auto" and _versions(task.model) is None):
         return task.model
     return PACKED_MODELS.find(task.model, resolve_precision(task, precision))
 
