@@ -156,40 +156,37 @@ class NativeStack:
             num_heads=self._num_heads,
             is_causal=is_causal,
         )
-        # Tensors that the structure refers to until the end of the call.
+        # What the structure refers to until the end of the call.
         kept: list[Any] = []
         if caches is not None:
-            pairs = [
-                one.reserve(batch, self._num_heads, num_tokens=rows, head_dim=self._head_dim)
-                for one in caches
-            ]
-            structs = _structs(pairs)
-            step.caches, step.num_keys = ctypes.addressof(structs), pairs[0][0].shape[2]
-            kept += [pairs, structs]
+            kept += self._add_caches(step, caches)
         if mask is not None:
-            assert mask.shape[2] == (step.num_keys if caches is not None else rows)
-            mask = mask if mask.stride(2) == 1 else mask.contiguous()
-            step.mask = mask.data_ptr()
-            step.mask_batch = mask.stride(0) if len(mask) > 1 else 0
-            step.mask_row = mask.stride(1) if mask.shape[1] > 1 else 0
+            kept += _add_mask(step, mask)
         if memory is not None:
             assert memory_mask is not None
-            memories = [_plain(self._project(memory, index)) for index in range(len(self._blocks))]
-            memory_mask = memory_mask.contiguous()
-            structs = _structs(memories)
-            step.memories, step.memory_length = ctypes.addressof(structs), memory_mask.shape[1]
-            step.memory_mask, step.memory_batch = memory_mask.data_ptr(), memory_mask.stride(0)
-            kept += [memories, structs]
+            kept += self._add_memory(step, memory, memory_mask)
         if isinstance(self._positions, RotaryPositions):
-            positions = None if caches is None else caches[0].positions
-            if positions is None:
-                first = 0 if caches is None else caches[0].num_past
-                positions = torch.arange(first, first + rows)
-            tables = self._positions.rotations(positions[-rows:])
-            step.cosines, step.sines = (table.data_ptr() for table in tables)
-            kept.append(tables)
+            kept += _add_rotations(step, self._positions, caches)
         self._library.run_blocks(ctypes.byref(step))
         return states
+
+    def _add_caches(self, step: _StepStruct, caches: Sequence[KeyValueCache]) -> list[Any]:
+        """Add the caches with room for the positions of this step."""
+        sizes = {"num_tokens": step.rows, "head_dim": self._head_dim}
+        pairs = [one.reserve(step.batch, self._num_heads, **sizes) for one in caches]
+        structs = _structs(pairs)
+        step.caches, step.num_keys = ctypes.addressof(structs), pairs[0][0].shape[2]
+        return [pairs, structs]
+
+    def _add_memory(
+        self, step: _StepStruct, memory: Tensor | list[KeyValue], mask: Tensor
+    ) -> list[Any]:
+        """Add the keys and values of cross-attention."""
+        pairs = [_plain(self._project(memory, index)) for index in range(len(self._blocks))]
+        structs, mask = _structs(pairs), mask.contiguous()
+        step.memories, step.memory_length = ctypes.addressof(structs), mask.shape[1]
+        step.memory_mask, step.memory_batch = mask.data_ptr(), mask.stride(0)
+        return [pairs, structs, mask]
 
     def _project(self, memory: Tensor | list[KeyValue], index: int) -> KeyValue:
         """Return the cross-attention keys and values of a block."""
@@ -197,6 +194,29 @@ class NativeStack:
             return memory[index]
         projected: KeyValue = self._cross[index].project(memory)
         return projected
+
+
+def _add_mask(step: _StepStruct, mask: Tensor) -> list[Any]:
+    """Add a mask (B, T, K) or broadcastable."""
+    assert mask.shape[2] == (step.num_keys if step.caches else step.rows)
+    mask = mask if mask.stride(2) == 1 else mask.contiguous()
+    step.mask = mask.data_ptr()
+    step.mask_batch = mask.stride(0) if len(mask) > 1 else 0
+    step.mask_row = mask.stride(1) if mask.shape[1] > 1 else 0
+    return [mask]
+
+
+def _add_rotations(
+    step: _StepStruct, positions: RotaryPositions, caches: Sequence[KeyValueCache] | None
+) -> list[Any]:
+    """Add cosines and sines of the positions of this step."""
+    known = None if caches is None else caches[0].positions
+    if known is None:
+        first = 0 if caches is None else caches[0].num_past
+        known = torch.arange(first, first + step.rows)
+    tables = positions.rotations(known[-step.rows :])
+    step.cosines, step.sines = (table.data_ptr() for table in tables)
+    return [tables]
 
 
 def _structs(pairs: Sequence[KeyValue]) -> Any:
