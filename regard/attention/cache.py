@@ -109,8 +109,13 @@ class KeyValueCache:
         For code that writes them itself, in float32 on a CPU and without gradients.
         """
         buffer, end = self._buffer, self._past + num_tokens
+        if buffer is not None:
+            rows, heads, _, width = buffer.keys.shape
+            assert (rows, heads, width) == (batch, num_heads, head_dim)
+            assert buffer.keys.dtype == torch.float32
         if buffer is None or not buffer.is_free(self._past, end):
-            self._copy_past(*torch.empty(2, batch, num_heads, num_tokens, head_dim))
+            size = (2, batch, num_heads, num_tokens, head_dim)
+            self._copy_past(*torch.empty(size, dtype=torch.float32, device="cpu"))
         else:
             buffer.length = self._end = end
         return self.visible

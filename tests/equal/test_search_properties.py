@@ -8,7 +8,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.core.native.kernels import find_kernels, is_fast
+from regard.core.native.bindings import find_kernels
+from regard.core.native.kernels import is_fast
 from regard.models.build import build_model
 from regard.models.packing import pack
 from regard.search.scorer import ModelScorer
@@ -47,6 +48,7 @@ FAMILIES = {
         decoder=replace(TRANSFORMER.decoder, positions="rotary", dim=8),
     ),
     "prefix": TINY_CONFIGS["transformer-prefix"],
+    "recurrent prefix": TINY_CONFIGS["gru-one-recurrent_prefix-lstm"],
 }
 WIDE = {
     "wide": replace(
@@ -191,7 +193,7 @@ def test_a_sentence_does_not_depend_on_its_batch(family, name, request):
 
 @pytest.mark.parametrize("precision", LIMITS)
 @pytest.mark.parametrize("name", ["greedy", "beam"])
-@pytest.mark.parametrize("family", ["bahdanau", "transformer", "wide"])
+@pytest.mark.parametrize("family", ["bahdanau", "recurrent prefix", "transformer", "wide"])
 def test_a_sentence_does_not_depend_on_its_batch_with_packed_weights(
     family, name, precision, request
 ):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from regard.core.native.library import load_library
+from regard.core.native.bindings import AdvanceStruct, MapStruct, check, find_kernels
 
 Precision: TypeAlias = Literal["fp32", "bf16", "int8"]
 PRECISIONS: dict[str, int] = {"fp32": 0, "bf16": 1, "int8": 2}
@@ -21,42 +21,13 @@ ZERO_POINT = 128
 """Quantised input that stands for zero."""
 
 
-class MapStruct(ctypes.Structure):
-    """`Map` of kernels.cpp."""
-
-    _fields_ = (
-        ("panels", ctypes.c_void_p),
-        ("bias", ctypes.c_void_p),
-        ("scales", ctypes.c_void_p),
-        ("offsets", ctypes.c_void_p),
-        ("inputs", ctypes.c_int64),
-        ("outputs", ctypes.c_int64),
-        ("precision", ctypes.c_int32),
-    )
+MIN_THREAD_ROWS = 256
+"""Rows from which several threads are faster than one."""
 
 
-@functools.cache
-def find_kernels() -> Any:
-    """Return the library with the types of its functions; None if there is none."""
-    library = load_library()
-    if library is None:
-        return None
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    library.panel_size.restype = number
-    library.multiply.argtypes = (pointer, pointer, number, number, pointer, ctypes.c_int32)
-    library.log_softmax.argtypes = (pointer, number, number, pointer, number)
-    library.find_top.argtypes = (pointer, pointer, *[number] * 4, pointer, pointer)
-    library.run_blocks.argtypes = library.advance.argtypes = (pointer,)
-    library.gru.argtypes = (*[pointer] * 3, number, number, pointer)
-    library.lstm.argtypes = (pointer, pointer, number, number, pointer, pointer)
-    library.score_additively.argtypes = (*[pointer] * 3, ctypes.c_float, *[number] * 4, pointer)
-    library.mix.argtypes = (*[pointer] * 3, *[number] * 4, pointer, pointer)
-    for name in ("multiply", "log_softmax", "find_top", "run_blocks", "advance"):
-        getattr(library, name).restype = None
-    library.stop.argtypes = (pointer, pointer, number, number, ctypes.c_float, *[pointer] * 5)
-    for name in ("gru", "lstm", "score_additively", "mix", "stop"):
-        getattr(library, name).restype = None
-    return library
+def count_threads(num_rows: int) -> int:
+    """Return the number of threads for a number of rows."""
+    return torch.get_num_threads() if num_rows >= MIN_THREAD_ROWS else 1
 
 
 @functools.cache
@@ -88,7 +59,8 @@ class NativeProduct:
     def __init__(self, weight: Tensor, bias: Tensor | None, precision: Precision) -> None:
         self._library = find_kernels()
         weight = weight.detach().float()
-        self.num_outputs, num_inputs = weight.shape
+        self.num_outputs, self.num_inputs = weight.shape
+        num_inputs = self.num_inputs
         size = int(self._library.panel_size())
         group = GROUPS[precision]
         rows, columns = -self.num_outputs % size, -num_inputs % group
@@ -114,17 +86,22 @@ class NativeProduct:
 
     def map(self, inputs: Tensor, activation: str = "none") -> Tensor:
         """Map (..., D) to (..., E) and activate the outputs."""
+        if inputs.shape[-1] != self.num_inputs:
+            raise ValueError(f"inputs must have {self.num_inputs} columns, but {inputs.shape=}")
+        if inputs.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError("packed weights have no gradients: disable them, or do not pack")
         inputs = inputs.float().contiguous()
         outputs = inputs.new_empty(*inputs.shape[:-1], self.num_outputs)
-        width = inputs.shape[-1]
-        self._library.multiply(
+        num_rows = inputs.shape[:-1].numel()
+        code = self._library.multiply(
             self._address,
             inputs.data_ptr(),
-            inputs.numel() // width,
-            width,
+            num_rows,
+            count_threads(num_rows),
             outputs.data_ptr(),
             ACTIVATIONS[activation],
         )
+        check(code)
         return outputs
 
 
@@ -176,18 +153,6 @@ def find_top(totals: Tensor, log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]
     return values, indices
 
 
-class _AdvanceStruct(ctypes.Structure):
-    """`Advance` of kernels.cpp."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("totals", "log_probs", "limits")),
-        *((name, ctypes.c_int64) for name in ("batch", "beams", "vocab", "length", "end")),
-        *((name, ctypes.c_void_p) for name in ("best", "best_log_probs", "tokens", "parents")),
-        *((name, ctypes.c_void_p) for name in ("is_end", "is_finished", "finished", "kept")),
-        *((name, ctypes.c_void_p) for name in ("next_totals", "next_tokens", "next_rows")),
-    )
-
-
 def advance(
     totals: Tensor, log_probs: Tensor, limits: Tensor, *, length: int, end: int
 ) -> tuple[Tensor, ...] | None:
@@ -204,6 +169,7 @@ def advance(
     if library is None or log_probs.shape[1] < 2 or limits.dtype != torch.long:
         return None
     batch, beams = totals.shape
+    limits = limits.contiguous()
     floats, integers = totals.new_empty, limits.new_empty
     wide = (batch, 2 * beams)
     is_end = torch.empty(wide, dtype=torch.bool)
@@ -215,7 +181,7 @@ def advance(
     )
     inputs = (totals.data_ptr(), log_probs.data_ptr(), limits.data_ptr())
     sizes = (batch, beams, log_probs.shape[1], length, end)
-    struct = _AdvanceStruct(*inputs, *sizes, *(one.data_ptr() for one in outputs))
+    struct = AdvanceStruct(*inputs, *sizes, *(one.data_ptr() for one in outputs))
     library.advance(ctypes.byref(struct))
     return outputs
 
@@ -233,7 +199,7 @@ def stop(
         scale: Scale of the log-probabilities.
     """
     library = _find_for(finished, active, best)
-    if library is None:
+    if library is None or not num_ended.is_contiguous():
         return None
     outputs = (torch.empty_like(num_ended), torch.empty_like(best))
     is_done = torch.empty(len(finished), dtype=torch.bool)
@@ -285,7 +251,7 @@ def score_additively(
     scores = queries.new_empty(batch, num_queries, num_keys)
     inputs = (queries.data_ptr(), exponentials.data_ptr(), weight.data_ptr(), limit)
     sizes = (batch, num_queries, num_keys, dim)
-    library.score_additively(*inputs, *sizes, scores.data_ptr())
+    check(library.score_additively(*inputs, *sizes, scores.data_ptr()))
     return scores
 
 
@@ -305,16 +271,17 @@ def mix(scores: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor] |
     weights, context = torch.empty_like(scores), scores.new_empty(batch, num_queries, dim)
     inputs = (scores.data_ptr(), mask.data_ptr(), values.data_ptr())
     sizes = (batch, num_queries, num_keys, dim)
-    library.mix(*inputs, *sizes, weights.data_ptr(), context.data_ptr())
+    check(library.mix(*inputs, *sizes, weights.data_ptr(), context.data_ptr()))
     return context, weights
 
 
 def _find_for(*tensors: Tensor) -> Any:
     """Return the library if the kernels can compute with all tensors, or None."""
-    return find_kernels() if all(map(_is_plain, tensors)) else None
+    return find_kernels() if all(map(is_plain, tensors)) else None
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
+    """Return whether the kernels can read a tensor, and no gradient is needed."""
     return (
         tensor.dtype == torch.float32
         and tensor.device.type == "cpu"

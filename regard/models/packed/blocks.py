@@ -19,9 +19,6 @@ from regard.models.layers import FeedForward, Residual
 from regard.models.packed import native
 from regard.models.transformer import TransformerBlock, TransformerStack
 
-MAX_CAUSAL = 64
-"""Positions up to which causal attention is faster by the kernels, which do not use its shape."""
-
 
 class PackedStack(TransformerStack):
     """Stack of packed transformer blocks.
@@ -51,8 +48,18 @@ class PackedStack(TransformerStack):
     ) -> Tensor:
         """Map states (B, T, D) to states of the same shape; arguments as in `TransformerStack`."""
         needs_weights = any(one.needs_weights for one in self._attentions)
-        is_native = self._native is not None and not (is_causal and states.shape[1] > MAX_CAUSAL)
-        if self._native is not None and is_native and not needs_weights and _is_plain(states):
+        if (
+            self._native is not None
+            and not needs_weights
+            and self._native.can_run(
+                states,
+                mask,
+                is_causal=is_causal,
+                caches=caches,
+                memory=memory,
+                memory_mask=memory_mask,
+            )
+        ):
             return self._native.run(
                 states,
                 mask=mask,
@@ -84,10 +91,6 @@ class PackedStack(TransformerStack):
                     states = block.attend_cross(states, projected, memory_mask)
                 states = block.feed(states)
         return states
-
-
-def _is_plain(states: Tensor) -> bool:
-    return states.dtype == torch.float32 and not (states.requires_grad and torch.is_grad_enabled())
 
 
 def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:

@@ -12,63 +12,21 @@ from regard.attention.cache import KeyValue, KeyValueCache
 from regard.attention.multihead import CrossAttention, SelfAttention
 from regard.attention.positions import Positions, RotaryPositions
 from regard.core.module import PackedLinear
-from regard.core.native.kernels import ACTIVATIONS, MapStruct, NativeProduct, find_kernels
+from regard.core.native.bindings import (
+    BlockStruct,
+    KeyValueStruct,
+    MapStruct,
+    NormStruct,
+    StepStruct,
+    check,
+    find_kernels,
+)
+from regard.core.native.kernels import ACTIVATIONS, NativeProduct, count_threads, is_plain
 from regard.models.layers import FeedForward, GatedFeedForward, Residual
 from regard.models.transformer import TransformerBlock, TransformerStack
 
-
-class _NormStruct(ctypes.Structure):
-    """`Norm` of kernels.cpp."""
-
-    _fields_ = (
-        ("weight", ctypes.c_void_p),
-        ("bias", ctypes.c_void_p),
-        ("epsilon", ctypes.c_float),
-        ("is_rms", ctypes.c_int32),
-    )
-
-
-class _BlockStruct(ctypes.Structure):
-    """`Block` of kernels.cpp."""
-
-    _fields_ = (
-        *((name, MapStruct) for name in ("joint", "self_output", "query", "cross_output")),
-        *((name, MapStruct) for name in ("hidden", "output")),
-        *((name, _NormStruct) for name in ("self_norm", "cross_norm", "feed_norm")),
-        *((name, ctypes.c_int32) for name in ("is_norm_first", "has_cross")),
-        *((name, ctypes.c_int32) for name in ("activation", "is_gated")),
-    )
-
-
-class _KeyValueStruct(ctypes.Structure):
-    """`KeyValue` of kernels.cpp."""
-
-    _fields_ = (
-        ("keys", ctypes.c_void_p),
-        ("values", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("batch", "head", "position")),
-    )
-
-
-class _StepStruct(ctypes.Structure):
-    """`Step` of kernels.cpp."""
-
-    _fields_ = (
-        ("blocks", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("num_blocks", "num_rounds")),
-        ("states", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("batch", "rows", "dim", "num_heads")),
-        ("caches", ctypes.c_void_p),
-        ("num_keys", ctypes.c_int64),
-        ("mask", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("mask_batch", "mask_row")),
-        ("is_causal", ctypes.c_int32),
-        ("memories", ctypes.c_void_p),
-        ("memory_length", ctypes.c_int64),
-        ("memory_mask", ctypes.c_void_p),
-        ("memory_batch", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("cosines", "sines")),
-    )
+MAX_CAUSAL = 64
+"""Positions up to which causal attention is faster by the kernels, which compute row by row."""
 
 
 class NativeStack:
@@ -90,13 +48,13 @@ class NativeStack:
         self._cross: list[Any] = [getattr(block, "cross_attention", None) for block in blocks]
         # The structures refer to the memory of these tensors.
         self._kept: list[Any] = []
-        self._blocks = (_BlockStruct * len(blocks))(*(self._build(block) for block in blocks))
+        self._blocks = (BlockStruct * len(blocks))(*(self._build(block) for block in blocks))
 
-    def _build(self, block: Any) -> _BlockStruct:
+    def _build(self, block: Any) -> BlockStruct:
         attention: Any = block.self_attention
         layer: Any = block.feed_forward
         maps = (attention.query_map, attention.key_map, attention.value_map)
-        struct = _BlockStruct(
+        struct = BlockStruct(
             joint=self._keep(maps[0].join(maps)),
             self_output=self._keep(attention.output_map.product),
             self_norm=self._norm(block.self_residual),
@@ -111,7 +69,6 @@ class NativeStack:
             struct.hidden = self._keep(layer.hidden_map.product)
             struct.activation = ACTIVATIONS["relu" if layer.activation is relu else "silu"]
         if hasattr(block, "cross_attention"):
-            struct.has_cross = 1
             struct.query = self._keep(block.cross_attention.query_map.product)
             struct.cross_output = self._keep(block.cross_attention.output_map.product)
             struct.cross_norm = self._norm(block.cross_residual)
@@ -121,15 +78,40 @@ class NativeStack:
         self._kept.append(product)
         return product.struct
 
-    def _norm(self, residual: Residual) -> _NormStruct:
+    def _norm(self, residual: Residual) -> NormStruct:
         norm: Any = residual.norm
         bias = getattr(norm, "bias", None)
         tensors = [one.detach().float() for one in (norm.weight, bias) if one is not None]
         self._kept.append(tensors)
         is_rms = isinstance(norm, nn.RMSNorm)
         pointers = [one.data_ptr() for one in tensors]
-        return _NormStruct(
-            pointers[0], pointers[1] if len(pointers) > 1 else None, norm.eps, is_rms
+        return NormStruct(pointers[0], pointers[1] if len(pointers) > 1 else None, norm.eps, is_rms)
+
+    def can_run(
+        self,
+        states: Tensor,
+        mask: Tensor | None,
+        *,
+        is_causal: bool,
+        caches: Sequence[KeyValueCache] | None,
+        memory: Tensor | list[KeyValue] | None,
+        memory_mask: Tensor | None,
+    ) -> bool:
+        """Return whether the kernel computes a call with these arguments, as in `run`."""
+        batch, rows, _ = states.shape
+        if not is_plain(states) or not batch or (is_causal and rows > MAX_CAUSAL):
+            return False
+        num_keys = rows + (caches[0].num_past if caches else 0)
+        if mask is not None and (mask.dim() != 3 or mask.shape[2] != num_keys):
+            return False
+        if memory is None:
+            return True
+        first = memory[0][0] if isinstance(memory, list) else memory
+        return (
+            memory_mask is not None
+            and all(attention is not None for attention in self._cross)
+            and len(first) == len(memory_mask) == batch
+            and first.shape[-2] == memory_mask.shape[1]
         )
 
     def run(
@@ -145,7 +127,7 @@ class NativeStack:
         """Map states (B, T, D); arguments as in `TransformerStack`."""
         batch, rows, _ = states.shape
         states = states.clone(memory_format=torch.contiguous_format)
-        step = _StepStruct(
+        step = StepStruct(
             blocks=ctypes.addressof(self._blocks),
             num_blocks=len(self._blocks),
             num_rounds=self._num_rounds,
@@ -155,6 +137,7 @@ class NativeStack:
             dim=self._dim,
             num_heads=self._num_heads,
             is_causal=is_causal,
+            threads=count_threads(batch * rows),
         )
         # What the structure refers to until the end of the call.
         kept: list[Any] = []
@@ -167,10 +150,10 @@ class NativeStack:
             kept += self._add_memory(step, memory, memory_mask)
         if isinstance(self._positions, RotaryPositions):
             kept += _add_rotations(step, self._positions, caches)
-        self._library.run_blocks(ctypes.byref(step))
+        check(self._library.run_blocks(ctypes.byref(step)))
         return states
 
-    def _add_caches(self, step: _StepStruct, caches: Sequence[KeyValueCache]) -> list[Any]:
+    def _add_caches(self, step: StepStruct, caches: Sequence[KeyValueCache]) -> list[Any]:
         """Add the caches with room for the positions of this step."""
         sizes = {"num_tokens": step.rows, "head_dim": self._head_dim}
         pairs = [one.reserve(step.batch, self._num_heads, **sizes) for one in caches]
@@ -179,7 +162,7 @@ class NativeStack:
         return [pairs, structs]
 
     def _add_memory(
-        self, step: _StepStruct, memory: Tensor | list[KeyValue], mask: Tensor
+        self, step: StepStruct, memory: Tensor | list[KeyValue], mask: Tensor
     ) -> list[Any]:
         """Add the keys and values of cross-attention."""
         pairs = [_plain(self._project(memory, index)) for index in range(len(self._blocks))]
@@ -196,7 +179,7 @@ class NativeStack:
         return projected
 
 
-def _add_mask(step: _StepStruct, mask: Tensor) -> list[Any]:
+def _add_mask(step: StepStruct, mask: Tensor) -> list[Any]:
     """Add a mask (B, T, K) or broadcastable."""
     assert mask.shape[2] == (step.num_keys if step.caches else step.rows)
     mask = mask if mask.stride(2) == 1 else mask.contiguous()
@@ -207,33 +190,33 @@ def _add_mask(step: _StepStruct, mask: Tensor) -> list[Any]:
 
 
 def _add_rotations(
-    step: _StepStruct, positions: RotaryPositions, caches: Sequence[KeyValueCache] | None
+    step: StepStruct, positions: RotaryPositions, caches: Sequence[KeyValueCache] | None
 ) -> list[Any]:
     """Add cosines and sines of the positions of this step."""
     known = None if caches is None else caches[0].positions
     if known is None:
         first = 0 if caches is None else caches[0].num_past
         known = torch.arange(first, first + step.rows)
-    tables = positions.rotations(known[-step.rows :])
+    tables = [table.float() for table in positions.rotations(known[-step.rows :])]
     step.cosines, step.sines = (table.data_ptr() for table in tables)
     return [tables]
 
 
 def _structs(pairs: Sequence[KeyValue]) -> Any:
     """Return an array of the keys and values of all blocks."""
-    return (_KeyValueStruct * len(pairs))(
+    return (KeyValueStruct * len(pairs))(
         *(
-            _KeyValueStruct(keys.data_ptr(), values.data_ptr(), *keys.stride()[:3])
+            KeyValueStruct(keys.data_ptr(), values.data_ptr(), *keys.stride()[:3])
             for keys, values in pairs
         )
     )
 
 
 def _plain(pair: KeyValue) -> KeyValue:
-    """Return keys and values with equal strides, whose heads are contiguous."""
-    keys, values = pair
+    """Return keys and values in float32 with equal strides, whose heads are contiguous."""
+    keys, values = (part.float() for part in pair)
     if keys.stride() == values.stride() and keys.stride(3) == 1:
-        return pair
+        return keys, values
     return keys.contiguous(), values.contiguous()
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from regard.attention.attend import masked_softmax, weighted_sum
 from regard.attention.scores import AdditiveScore, Score
 from regard.attention.spans import AttentionOutput, GlobalAttention, Prepared
 from regard.core.module import Module
@@ -26,7 +27,7 @@ class PackedRecurrence(Module):
 
     def __init__(self, recurrence: Recurrence, build: Build) -> None:
         super().__init__()
-        self.recurrence = recurrence
+        self.recurrence, self.sequence = recurrence, recurrence.sequence
         self.cell, self.dim = recurrence.cell, recurrence.dim
         self.num_layers = recurrence.num_layers
         self.layers: list[tuple[Product, ...]] = []
@@ -111,11 +112,13 @@ class PackedAttention(GlobalAttention):
 
     def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> AttentionOutput:
         """Attend from each query, as `GlobalAttention.forward`."""
+        values, mask = prepared["values"], prepared["mask"]
         scores = self.score(queries, prepared["keys"])
-        found = kernels.mix(scores, prepared["values"], prepared["mask"])
-        return (
-            super().forward(queries, prepared, steps) if found is None else AttentionOutput(*found)
-        )
+        found = kernels.mix(scores, values, mask)
+        if found is None:
+            weights = masked_softmax(scores, mask[:, None])
+            found = weighted_sum(weights, values), weights
+        return AttentionOutput(*found)
 
 
 class PackedAdditiveScore(Score):

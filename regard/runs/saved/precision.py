@@ -17,7 +17,7 @@ from regard.core.device import describe_hardware
 from regard.core.errors import CheckpointError, ConfigError, RegardError
 from regard.core.files import read_record, sha256
 from regard.core.logging import logger
-from regard.core.native.kernels import find_kernels
+from regard.core.native.bindings import find_kernels
 from regard.core.progress import show_message, without_progress
 from regard.core.records import Finite, check_run_file
 from regard.data.example import Example
@@ -90,8 +90,8 @@ class PrecisionFinder:
         threads = torch.get_num_threads()
         noun = "thread" if threads == 1 else "threads"
         hardware = f"{describe_hardware(task.device)}, {threads} {noun}"
-        if task.device.type == "cpu" and find_kernels() is None:
-            hardware += ", no C++ compiler"
+        if task.device.type == "cpu" and find_kernels() is not None:
+            hardware += ", kernels"
         if hardware not in self._found:
             choice = self._find(task, hardware)
             (self._found[hardware],) = (p for p in PRECISIONS if p == choice["precision"])

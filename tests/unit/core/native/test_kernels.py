@@ -75,6 +75,36 @@ def test_a_row_of_a_product_does_not_depend_on_the_others(precision, size):
         assert torch.equal(rows, together)
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_threads_change_no_bit(monkeypatch, precision):
+    product = NativeProduct(torch.randn(70, 48), torch.randn(70), precision)
+    inputs = torch.randn(kernels.MIN_THREAD_ROWS + 7, 48)
+    alone = product(inputs)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert torch.equal(product(inputs), alone)
+
+
+def test_product_of_other_widths_is_refused():
+    product = NativeProduct(torch.randn(4, 64), None, "fp32")
+    with pytest.raises(ValueError, match="must have 64 columns"):
+        product(torch.randn(1, 3))
+
+
+def test_product_does_not_drop_gradients():
+    product = NativeProduct(torch.randn(4, 8), None, "fp32")
+    inputs = torch.randn(1, 8, requires_grad=True)
+    with pytest.raises(RuntimeError, match="no gradients"):
+        product(inputs)
+    with torch.no_grad():
+        assert product(inputs).shape == (1, 4)
+
+
+def test_memory_that_cannot_be_allocated_is_an_error():
+    with pytest.raises(MemoryError, match="smaller batches"):
+        kernels.check(1)
+    kernels.check(0)
+
+
 @pytest.mark.parametrize("activation", ["none", "relu", "silu"])
 def test_activation_is_that_of_torch(activation):
     weight, inputs = torch.randn(40, 24), torch.randn(2, 3, 24)
@@ -94,6 +124,17 @@ def test_log_softmax_is_that_of_torch(vocab):
     found = kernels.log_softmax(logits, banned)
     assert found is logits
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("vocab", [5, 40])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_log_softmax_does_not_hide_numbers_that_are_not_finite(vocab, value):
+    logits = torch.randn(2, vocab)
+    logits[0, vocab - 1] = value
+    expected = logits.log_softmax(-1)
+    found = kernels.log_softmax(logits, torch.tensor([], dtype=torch.long))
+    assert found[0].isnan().any() and expected[0].isnan().any()
+    torch.testing.assert_close(found[1], expected[1], atol=1e-5, rtol=1e-6)
 
 
 @pytest.mark.parametrize("has_ties", [False, True])
@@ -127,7 +168,7 @@ def test_step_of_beam_search_is_that_of_torch(without_kernels):
     log_probs[:6, 4] = 0.0  # ends
     log_probs[3] = -torch.inf
     totals[5] = -torch.inf
-    limits = torch.tensor([9, 9, 4, 9, 9, 9])
+    limits = torch.tensor([9, 0, 9, 0, 4, 0, 9, 0, 9, 0, 9, 0])[::2]
     arguments = {"candidates": TopCandidates(beams), "limits": limits, "length": 4, "end": 4}
     found = Step.choose(totals, log_probs, **arguments)
     without_kernels()

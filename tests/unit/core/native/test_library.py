@@ -68,7 +68,46 @@ def test_faulty_source_leaves_search_to_torch(tiny, caplog):
     tiny.write_text("this is no C++")
     with caplog.at_level("INFO", logger="regard"):
         assert load_library() is None
-    assert "cannot be built" in caplog.text
+    assert "There are no kernels" in caplog.text
+
+
+@needs_compiler
+def test_failed_build_is_not_tried_again(tiny, monkeypatch):
+    tiny.write_text("this is no C++")
+    assert load_library() is None
+    load_library.cache_clear()
+
+    def fail(*arguments):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(library, "_build", fail)
+    assert load_library() is None
+
+
+@needs_compiler
+def test_library_that_others_can_replace_is_not_loaded(tiny, tmp_path, caplog):
+    load_library()
+    load_library.cache_clear()
+    (tmp_path / "cache" / "kernels").chmod(0o777)
+    with caplog.at_level("INFO", logger="regard"):
+        assert load_library() is None
+    assert "must belong to this user" in caplog.text
+
+
+@needs_compiler
+def test_compiler_may_have_arguments(tiny, monkeypatch):
+    compiler = next(filter(None, map(shutil.which, library.COMPILERS)))
+    monkeypatch.setenv("CXX", f"{compiler} -pipe")
+    assert load_library().answer() == 42
+
+
+@needs_compiler
+def test_messages_of_a_compiler_may_have_any_encoding(tiny, monkeypatch, tmp_path):
+    script = tmp_path / "compiler"
+    script.write_text("#!/bin/sh\nprintf 'r\\351gl\\351' >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    assert load_library() is None
 
 
 def test_missing_compiler_leaves_search_to_torch(monkeypatch, caplog):
@@ -78,9 +117,10 @@ def test_missing_compiler_leaves_search_to_torch(monkeypatch, caplog):
     assert "no C++ compiler" in caplog.text
 
 
-def test_compiler_that_does_not_exist_leaves_search_to_torch(monkeypatch):
+@needs_compiler
+def test_compiler_that_does_not_exist_is_replaced(tiny, monkeypatch):
     monkeypatch.setenv("CXX", "/no/such/compiler")
-    assert load_library() is None
+    assert load_library().answer() == 42
 
 
 def test_cache_that_cannot_be_written_leaves_search_to_torch(tiny, monkeypatch, tmp_path):

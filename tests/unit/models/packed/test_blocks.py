@@ -6,7 +6,7 @@ import torch
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
 from regard.core.native import linear
-from regard.core.native.kernels import find_kernels
+from regard.core.native.bindings import find_kernels
 from regard.models.packed.blocks import PackedStack
 from regard.models.packing import pack
 from regard.models.transformer import TransformerConfig, build_positions, build_stack
@@ -107,6 +107,39 @@ def test_packed_pass_over_many_positions_is_that_of_the_stack(stack):
     real = mask[..., None].expand(expected.shape)
     found = packed(states, **options)
     torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_memory_of_one_sentence_is_shared_by_all(stack):
+    packed = pack(stack, "fp32")[0]
+    states, memory = torch.randn(3, 4, DIM), torch.randn(1, 6, DIM)
+    options = {"memory": memory, "memory_mask": torch.ones(1, 6, dtype=torch.bool)}
+    expected = stack[0](states, **options)
+    torch.testing.assert_close(packed(states, **options), expected, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_threads_change_no_bit(stack, has_kernels, monkeypatch):
+    packed = pack(stack, "fp32")[0]
+    if not has_kernels or packed._native is None:
+        pytest.skip("operations of torch round by the number of threads")
+    states = torch.randn(9, 30, DIM)
+    options = {"memory": states, "memory_mask": torch.rand(9, 30) < 0.8}
+    alone = packed(states, **options)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert torch.equal(packed(states, **options), alone)
+
+
+@torch.no_grad()
+def test_state_of_another_batch_is_refused(stack, has_kernels):
+    packed = pack(stack, "fp32")[0]
+    if not has_kernels or packed._native is None:
+        pytest.skip("torch checks shapes itself")
+    cache = packed.new_cache(max_length=4).fork(1, torch.device("cpu"))
+    packed(torch.randn(1, 1, DIM), caches=cache.caches)
+    cache = cache.fork(1, torch.device("cpu"))
+    with pytest.raises(AssertionError):
+        packed(torch.randn(3, 1, DIM), caches=cache.caches)
 
 
 @pytest.mark.parametrize("length", [5, 15, 16, 33])
