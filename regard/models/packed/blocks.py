@@ -48,19 +48,8 @@ class PackedStack(TransformerStack):
     ) -> Tensor:
         """Map states (B, T, D) to states of the same shape; arguments as in `TransformerStack`."""
         needs_weights = any(one.needs_weights for one in self._attentions)
-        if (
-            self._native is not None
-            and not needs_weights
-            and self._native.can_run(
-                states,
-                mask,
-                is_causal=is_causal,
-                caches=caches,
-                memory=memory,
-                memory_mask=memory_mask,
-            )
-        ):
-            return self._native.run(
+        if self._native is not None and not needs_weights:
+            found = self._native.run(
                 states,
                 mask=mask,
                 is_causal=is_causal,
@@ -68,6 +57,8 @@ class PackedStack(TransformerStack):
                 memory=memory,
                 memory_mask=memory_mask,
             )
+            if found is not None:
+                return found
         if self._packed is None or needs_weights:
             return super().forward(
                 states,

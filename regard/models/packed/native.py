@@ -87,33 +87,6 @@ class NativeStack:
         pointers = [one.data_ptr() for one in tensors]
         return NormStruct(pointers[0], pointers[1] if len(pointers) > 1 else None, norm.eps, is_rms)
 
-    def can_run(
-        self,
-        states: Tensor,
-        mask: Tensor | None,
-        *,
-        is_causal: bool,
-        caches: Sequence[KeyValueCache] | None,
-        memory: Tensor | list[KeyValue] | None,
-        memory_mask: Tensor | None,
-    ) -> bool:
-        """Return whether the kernel computes a call with these arguments, as in `run`."""
-        batch, rows, _ = states.shape
-        if not is_plain(states) or not batch or (is_causal and rows > MAX_CAUSAL):
-            return False
-        num_keys = rows + (caches[0].num_past if caches else 0)
-        if mask is not None and (mask.dim() != 3 or mask.shape[2] != num_keys):
-            return False
-        if memory is None:
-            return True
-        first = memory[0][0] if isinstance(memory, list) else memory
-        return (
-            memory_mask is not None
-            and all(attention is not None for attention in self._cross)
-            and len(first) == len(memory_mask) == batch
-            and first.shape[-2] == memory_mask.shape[1]
-        )
-
     def run(
         self,
         states: Tensor,
@@ -123,9 +96,20 @@ class NativeStack:
         caches: Sequence[KeyValueCache] | None,
         memory: Tensor | list[KeyValue] | None,
         memory_mask: Tensor | None,
-    ) -> Tensor:
-        """Map states (B, T, D); arguments as in `TransformerStack`."""
+    ) -> Tensor | None:
+        """Map states (B, T, D), or return None if the kernel cannot.
+
+        Arguments as in `TransformerStack`.
+        """
         batch, rows, _ = states.shape
+        num_keys = rows + (caches[0].num_past if caches else 0)
+        if (
+            not (is_plain(states) and batch)
+            or (is_causal and rows > MAX_CAUSAL)
+            or (mask is not None and (mask.dim() != 3 or mask.shape[2] != num_keys))
+            or (memory is not None and not self._can_attend(batch, memory, memory_mask))
+        ):
+            return None
         states = states.clone(memory_format=torch.contiguous_format)
         step = StepStruct(
             blocks=ctypes.addressof(self._blocks),
@@ -152,6 +136,16 @@ class NativeStack:
             kept += _add_rotations(step, self._positions, caches)
         check(self._library.run_blocks(ctypes.byref(step)))
         return states
+
+    def _can_attend(self, batch: int, memory: Tensor | list[KeyValue], mask: Tensor | None) -> bool:
+        """Return whether all blocks can attend to a memory of a batch."""
+        states = memory[0][0] if isinstance(memory, list) else memory
+        return (
+            mask is not None
+            and None not in self._cross
+            and len(states) == len(mask) == batch
+            and states.shape[-2] == mask.shape[1]
+        )
 
     def _add_caches(self, step: StepStruct, caches: Sequence[KeyValueCache]) -> list[Any]:
         """Add the caches with room for the positions of this step."""
