@@ -54,7 +54,7 @@ inline void store_some(float* to, Vec vec, int64_t number) {
 }
 
 inline Vec activate(Vec vec, int32_t activation) {
-    if (activation == RELU) return vec > 0.0f ? vec : fill(0.0f);
+    if (activation == RELU) return vec < 0.0f ? fill(0.0f) : vec;  // NaN stays
     if (activation == SILU) return vec / (1.0f + exponential(-vec));
     return vec;
 }

@@ -114,6 +114,12 @@ def test_activation_is_that_of_torch(activation):
     torch.testing.assert_close(found, expected[activation], atol=1e-5, rtol=1e-5)
 
 
+def test_activation_does_not_hide_nan():
+    inputs = torch.tensor([[torch.nan, 1.0]])
+    for activation in ("relu", "silu"):
+        assert NativeProduct(torch.ones(3, 2), None, "fp32").map(inputs, activation).isnan().all()
+
+
 @pytest.mark.parametrize("vocab", [2, 15, 16, 100, 1000])
 def test_log_softmax_is_that_of_torch(vocab):
     logits = 10 * torch.randn(3, 2, vocab)
