@@ -48,26 +48,19 @@ class PackedStack(TransformerStack):
     ) -> Tensor:
         """Map states (B, T, D) to states of the same shape; arguments as in `TransformerStack`."""
         needs_weights = any(one.needs_weights for one in self._attentions)
+        arguments: dict[str, Any] = {
+            "mask": mask,
+            "is_causal": is_causal,
+            "caches": caches,
+            "memory": memory,
+            "memory_mask": memory_mask,
+        }
         if self._native is not None and not needs_weights:
-            found = self._native.run(
-                states,
-                mask=mask,
-                is_causal=is_causal,
-                caches=caches,
-                memory=memory,
-                memory_mask=memory_mask,
-            )
+            found = self._native.run(states, **arguments)
             if found is not None:
                 return found
         if self._packed is None or needs_weights:
-            return super().forward(
-                states,
-                mask=mask,
-                is_causal=is_causal,
-                caches=caches,
-                memory=memory,
-                memory_mask=memory_mask,
-            )
+            return super().forward(states, **arguments)
         # The kernel of attention converts a mask of booleans in every call.
         mask = None if mask is None else _as_bias(mask, states.dtype)
         if memory_mask is not None:
