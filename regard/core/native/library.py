@@ -113,6 +113,9 @@ def _build(compiler: list[str], folder: Path) -> None:
         try:
             _run([*compiler, *FLAGS, processor, str(SOURCE), "-o", str(folder / LIBRARY)])
             ctypes.CDLL(str(folder / LIBRARY))
+            # Where groups may write by default, the library would not be loaded: see `check_owner`.
+            for path in (folder, folder / LIBRARY):
+                path.chmod(0o700)
             return
         except (OSError, subprocess.SubprocessError) as error:
             output = getattr(error, "stderr", None) or str(error)

@@ -1,4 +1,5 @@
 import ctypes
+import os
 import shutil
 
 import pytest
@@ -92,6 +93,15 @@ def test_library_that_others_can_replace_is_not_loaded(tiny, tmp_path, caplog):
     with caplog.at_level("INFO", logger="regard"):
         assert load_library() is None
     assert "must belong to this user" in caplog.text
+
+
+@needs_compiler
+def test_library_is_loaded_where_groups_may_write_by_default(tiny):
+    before = os.umask(0o002)
+    try:
+        assert load_library().answer() == 42
+    finally:
+        os.umask(before)
 
 
 @needs_compiler
